@@ -1,0 +1,100 @@
+#include "base/arena.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+struct tt_arena_chunk_s {
+  tt_arena_chunk_t* next;
+  size_t bytes;
+};
+
+#define CHUNK_HEADER_BYTES 32
+#define FIRST_CHUNK_BYTES ((size_t)4096)
+#define MAX_CHUNK_BYTES ((size_t)1 << 20)
+
+void tt_arena_initialize(tt_arena_t* arena) { memset(arena, 0, sizeof(*arena)); }
+
+static void free_chunks(tt_arena_chunk_t* chunk) {
+  while (chunk) {
+    tt_arena_chunk_t* next = chunk->next;
+    tt_free(chunk);
+    chunk = next;
+  }
+}
+
+void tt_arena_deinitialize(tt_arena_t* arena) {
+  free_chunks(arena->chunks);
+  memset(arena, 0, sizeof(*arena));
+}
+
+void tt_arena_reset(tt_arena_t* arena) {
+  tt_arena_chunk_t* newest = arena->chunks;
+  if (!newest) return;
+  free_chunks(newest->next);
+  newest->next = NULL;
+  arena->cursor = (char*)newest + CHUNK_HEADER_BYTES;
+  memset(arena->cursor, 0, newest->bytes - CHUNK_HEADER_BYTES);
+}
+
+static bool add_chunk(tt_arena_t* arena, size_t bytes) {
+  size_t wanted = arena->chunks ? TT_MIN(arena->chunks->bytes * 2, MAX_CHUNK_BYTES) : FIRST_CHUNK_BYTES;
+  size_t needed;
+  if (!tt_checked_add(bytes, CHUNK_HEADER_BYTES, &needed)) return false;
+  wanted = TT_MAX(wanted, needed);
+  void* block = NULL;
+  tt_status_t status = tt_alloc(wanted, &block);
+  if (!tt_status_is_ok(status)) {
+    tt_status_ignore(status);  // NULL is how the arena says it
+    return false;
+  }
+  tt_arena_chunk_t* chunk = block;
+  chunk->bytes = wanted;
+  chunk->next = arena->chunks;
+  arena->chunks = chunk;
+  arena->cursor = (char*)chunk + CHUNK_HEADER_BYTES;
+  arena->limit = (char*)chunk + wanted;
+  return true;
+}
+
+void* tt_arena_alloc(tt_arena_t* arena, size_t bytes) {
+  if (bytes > SIZE_MAX - 64) return NULL;
+  bytes = tt_align_up(bytes ? bytes : 1, 16);
+  if (TT_UNLIKELY((size_t)(arena->limit - arena->cursor) < bytes) && !add_chunk(arena, bytes)) return NULL;
+  void* result = arena->cursor;
+  arena->cursor += bytes;
+  return result;
+}
+
+void* tt_arena_alloc_array(tt_arena_t* arena, size_t count, size_t size) {
+  size_t bytes;
+  return tt_checked_mul(count, size, &bytes) ? tt_arena_alloc(arena, bytes) : NULL;
+}
+
+void* tt_arena_copy(tt_arena_t* arena, const void* data, size_t bytes) {
+  void* result = tt_arena_alloc(arena, bytes);
+  if (result && bytes) memcpy(result, data, bytes);
+  return result;
+}
+
+char* tt_arena_strndup(tt_arena_t* arena, const char* text, size_t size) {
+  char* result = tt_arena_alloc(arena, size + 1);
+  if (result && size) memcpy(result, text, size);
+  return result;
+}
+
+char* tt_arena_printf(tt_arena_t* arena, const char* format, ...) {
+  va_list args;
+  va_start(args, format);
+  int length = vsnprintf(NULL, 0, format, args);
+  va_end(args);
+  if (length < 0) return NULL;
+  char* result = tt_arena_alloc(arena, (size_t)length + 1);
+  if (!result) return NULL;
+  va_start(args, format);
+  vsnprintf(result, (size_t)length + 1, format, args);
+  va_end(args);
+  return result;
+}

@@ -1,0 +1,191 @@
+// One job at a time; a second caller meanwhile runs its work inline (all CPUs are busy then anyway).
+//
+//   caller: write job -> open = generation -> wake -> take indices -> open = 0 -> wait until active == 0
+//   worker: sleep on generation -> ++active -> if open: take indices -> --active
+//
+// Invariants:
+//  W1 job fields are written only by the holder of `run`, while open == 0 and active == 0;
+//  W2 a worker reads them only between ++active and --active, and only after it has seen open != 0 in
+//     between. Both sides use sequentially consistent order: either the worker sees `open` cleared or the
+//     caller sees `active` raised (Dekker);
+//  W3 indices are handed out by fetch_add on `next`; the last --active releases the workers' writes.
+#include "exec/pool.h"
+
+#include <stdlib.h>
+
+#include "base/thread.h"
+#include "exec/pool_os.h"
+
+#define MAX_THREADS 64
+#define SPIN_NS 20000
+
+struct tt_pool_s {
+  tt_mutex_t run;             // held by the caller whose job runs
+  // the job (W1)
+  tt_pool_fn_t fn;
+  void* self;
+  size_t count;
+  TT_ALIGNED(64) size_t next;     // atomic: next index
+  TT_ALIGNED(64) uint32_t open;   // atomic: generation of the open job, 0 none
+  uint32_t active;                // atomic: workers inside a job
+  uint32_t caller_waits;          // atomic: the caller sleeps on `active`
+  TT_ALIGNED(64) uint32_t generation;  // atomic: bumped per job; workers sleep on it
+  uint32_t sleepers;              // atomic
+  uint32_t stop;                  // atomic: workers leave
+  int threads;                    // wanted, including the caller; atomic (read without the lock)
+  int started;                    // workers running; guarded by `run`
+  int cpus;
+  tt_thread_t workers[MAX_THREADS];
+};
+
+static tt_pool_t pool_storage;
+static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
+static _Thread_local bool inside;   // this thread is running indices: nested calls stay inline
+
+static int clamp_threads(int threads) { return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads; }
+
+static void pool_initialize(void) {
+  tt_fork_guard_initialize();
+  tt_mutex_initialize(&pool_storage.run, TT_RANK_POOL);
+  pool_storage.cpus = tt_cpu_count();
+  int threads = pool_storage.cpus;
+  const char* text = getenv("TORCH_TPU_THREADS");
+  if (text && *text) threads = atoi(text);
+  pool_storage.threads = clamp_threads(threads);
+}
+
+tt_pool_t* tt_pool_get(void) {
+  pthread_once(&pool_once, pool_initialize);
+  return &pool_storage;
+}
+
+int tt_pool_threads(const tt_pool_t* pool) { return __atomic_load_n(&pool->threads, __ATOMIC_RELAXED); }
+
+static void take_indices(tt_pool_t* pool) {
+  tt_pool_fn_t fn = pool->fn;
+  void* self = pool->self;
+  size_t count = pool->count;
+  for (;;) {
+    size_t index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
+    if (index >= count) return;
+    fn(self, index);
+  }
+}
+
+static void worker_main(void* arg) {
+  tt_pool_t* pool = arg;
+  inside = true;
+  uint32_t seen = 0;
+  for (;;) {
+    uint32_t generation = __atomic_load_n(&pool->generation, __ATOMIC_SEQ_CST);
+    if (generation == seen) {
+      if (pool->threads <= pool->cpus) {
+        int64_t deadline = tt_clock_ns() + SPIN_NS;
+        do {
+          for (int i = 0; i < 16; ++i) tt_pool_os_relax();
+          generation = __atomic_load_n(&pool->generation, __ATOMIC_SEQ_CST);
+        } while (generation == seen && tt_clock_ns() < deadline);
+      }
+      if (generation == seen) {
+        // seq_cst: the caller bumps the generation, then reads sleepers; we raise sleepers, then the
+        // kernel re-reads the generation: one of the two sees the other
+        __atomic_fetch_add(&pool->sleepers, 1, __ATOMIC_SEQ_CST);
+        tt_pool_os_wait(&pool->generation, seen);
+        __atomic_fetch_sub(&pool->sleepers, 1, __ATOMIC_SEQ_CST);
+        if (__atomic_load_n(&pool->stop, __ATOMIC_ACQUIRE)) return;
+        continue;
+      }
+    }
+    if (__atomic_load_n(&pool->stop, __ATOMIC_ACQUIRE)) return;
+    seen = generation;
+    __atomic_fetch_add(&pool->active, 1, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&pool->open, __ATOMIC_SEQ_CST)) take_indices(pool);
+    // release: what the indices wrote is visible to the caller that reads 0 (W3)
+    if (__atomic_sub_fetch(&pool->active, 1, __ATOMIC_SEQ_CST) == 0 &&
+        __atomic_load_n(&pool->caller_waits, __ATOMIC_SEQ_CST)) {
+      tt_pool_os_wake(&pool->active, 1);
+    }
+  }
+}
+
+static void start_workers(tt_pool_t* pool, int wanted) {
+  while (pool->started < wanted) {
+    tt_status_t status = tt_thread_create(&pool->workers[pool->started], "tt-pool", worker_main, pool);
+    if (!tt_status_is_ok(status)) {
+      tt_status_ignore(status);  // fewer threads: slower, not wrong
+      __atomic_store_n(&pool->threads, pool->started + 1, __ATOMIC_RELAXED);
+      return;
+    }
+    ++pool->started;
+  }
+}
+
+static void stop_workers(tt_pool_t* pool) {
+  __atomic_store_n(&pool->stop, 1, __ATOMIC_RELEASE);
+  __atomic_fetch_add(&pool->generation, 1, __ATOMIC_SEQ_CST);
+  tt_pool_os_wake(&pool->generation, MAX_THREADS);
+  for (int i = 0; i < pool->started; ++i) tt_thread_join(&pool->workers[i]);
+  pool->started = 0;
+  __atomic_store_n(&pool->stop, 0, __ATOMIC_RELEASE);
+}
+
+void tt_pool_set_threads(tt_pool_t* pool, int threads) {
+  threads = clamp_threads(threads);
+  if (inside || tt_is_forked_child()) return;
+  tt_mutex_lock(&pool->run);
+  if (threads != pool->threads) {
+    stop_workers(pool);
+    __atomic_store_n(&pool->threads, threads, __ATOMIC_RELAXED);
+  }
+  tt_mutex_unlock(&pool->run);
+}
+
+static void wait_for_workers(tt_pool_t* pool) {
+  int64_t deadline = 0;
+  for (int spins = 0;; ++spins) {
+    uint32_t active = __atomic_load_n(&pool->active, __ATOMIC_SEQ_CST);
+    if (active == 0) return;
+    if (pool->threads <= pool->cpus && spins < 64) {
+      for (int i = 0; i < 16; ++i) tt_pool_os_relax();
+      continue;
+    }
+    int64_t now = tt_clock_ns();
+    if (!deadline) deadline = now + SPIN_NS;
+    if (pool->threads <= pool->cpus && now < deadline) {
+      for (int i = 0; i < 16; ++i) tt_pool_os_relax();
+      continue;
+    }
+    __atomic_store_n(&pool->caller_waits, 1, __ATOMIC_SEQ_CST);
+    active = __atomic_load_n(&pool->active, __ATOMIC_SEQ_CST);
+    if (active) tt_pool_os_wait(&pool->active, active);
+    __atomic_store_n(&pool->caller_waits, 0, __ATOMIC_SEQ_CST);
+  }
+}
+
+void tt_pool_run(tt_pool_t* pool, size_t count, tt_pool_fn_t fn, void* self) {
+  if (count <= 1 || inside || tt_pool_threads(pool) == 1 || tt_is_forked_child() ||
+      !tt_mutex_try_lock(&pool->run)) {
+    for (size_t i = 0; i < count; ++i) fn(self, i);
+    return;
+  }
+  int threads = pool->threads;
+  if (TT_UNLIKELY(pool->started < threads - 1)) start_workers(pool, threads - 1);
+  // A worker that woke late for the last job may still be leaving (it found `open` 0): W1.
+  if (__atomic_load_n(&pool->active, __ATOMIC_SEQ_CST)) wait_for_workers(pool);
+  pool->fn = fn;
+  pool->self = self;
+  pool->count = count;
+  __atomic_store_n(&pool->next, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&pool->open, 1, __ATOMIC_SEQ_CST);  // publishes the job
+  __atomic_fetch_add(&pool->generation, 1, __ATOMIC_SEQ_CST);
+  if (__atomic_load_n(&pool->sleepers, __ATOMIC_SEQ_CST)) {
+    size_t helpers = count - 1 < (size_t)(threads - 1) ? count - 1 : (size_t)(threads - 1);
+    tt_pool_os_wake(&pool->generation, (int)helpers);
+  }
+  inside = true;
+  take_indices(pool);
+  inside = false;
+  __atomic_store_n(&pool->open, 0, __ATOMIC_SEQ_CST);
+  wait_for_workers(pool);
+  tt_mutex_unlock(&pool->run);
+}

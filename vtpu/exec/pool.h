@@ -1,0 +1,26 @@
+// The thread pool: one per process for all virtual devices; the caller takes part (design D14).
+//
+// Invariants:
+//  P1 tt_pool_run returns when every index has been run exactly once; its writes are visible to the caller;
+//  P2 nested calls run inline on the thread that makes them; workers never take locks of other modules;
+//  P3 workers spin at most 20 us and only while no more runnable workers than CPUs exist, then sleep;
+//     an idle pool uses no CPU;
+//  P4 results never depend on the thread count: callers split work by shape alone;
+//  P5 after fork the child runs everything inline.
+#ifndef TT_VTPU_EXEC_POOL_H_
+#define TT_VTPU_EXEC_POOL_H_
+
+#include "base/base.h"
+#include "base/status.h"
+
+typedef struct tt_pool_s tt_pool_t;
+typedef void (*tt_pool_fn_t)(void* self, size_t index);
+
+tt_pool_t* tt_pool_get(void);                 // the process's pool; threads start on first parallel run
+int tt_pool_threads(const tt_pool_t* pool);   // including the caller
+void tt_pool_set_threads(tt_pool_t* pool, int threads);  // 1..64
+// Runs fn(self, 0..count-1). `count` should be a few times the thread count at most for big work; the
+// split is dynamic. count 1 runs inline with no overhead.
+void tt_pool_run(tt_pool_t* pool, size_t count, tt_pool_fn_t fn, void* self);
+
+#endif  // TT_VTPU_EXEC_POOL_H_
