@@ -1,0 +1,78 @@
+# Two commands do everything on a fresh machine:
+#   make demo   virtual environment, dependencies, build, then three programs on the tpu device
+#   make test   the tests
+# Others: make build | check-fast | asan | tsan | wheel | bench | clean. See CONTRIBUTING.md.
+
+SHELL := /bin/bash
+VENV := .venv
+PY := $(VENV)/bin/python
+BUILD := build/release
+JOBS := $(shell nproc)
+WERROR ?= $(if $(CI),ON,OFF)
+CMAKE = $(if $(wildcard $(VENV)/bin/cmake),$(CURDIR)/$(VENV)/bin/cmake,cmake)
+NINJA = $(if $(wildcard $(VENV)/bin/ninja),$(CURDIR)/$(VENV)/bin/ninja,ninja)
+CTEST = $(dir $(CMAKE))ctest
+export HF_HUB_OFFLINE := 1
+export TOKENIZERS_PARALLELISM := false
+
+.PHONY: demo test build check-fast asan tsan wheel bench clean system environment environment-test rules c-tests help
+
+help:
+	@sed -n '1,5p' Makefile
+
+system:
+	@tools/system-packages.sh
+
+$(VENV)/.base: constraints.txt tools/environment.sh | system
+	tools/environment.sh base $(VENV)
+$(VENV)/.demo: $(VENV)/.base
+	tools/environment.sh demo $(VENV)
+$(VENV)/.test: $(VENV)/.demo
+	tools/environment.sh test $(VENV)
+environment: $(VENV)/.demo
+environment-test: $(VENV)/.test
+
+$(BUILD)/build.ninja: CMakeLists.txt cmake/layers.cmake torch/CMakeLists.txt tools/CMakeLists.txt | $(VENV)/.base
+	$(CMAKE) -S . -B $(BUILD) -G Ninja -DCMAKE_MAKE_PROGRAM=$(NINJA) -DPython3_EXECUTABLE=$(CURDIR)/$(PY) -DTT_WERROR=$(WERROR) >/dev/null
+
+build: $(VENV)/.base $(BUILD)/build.ninja
+	$(NINJA) -C $(BUILD)
+	tools/install-dev.sh $(VENV) $(BUILD)
+
+demo: $(VENV)/.demo build
+	$(PY) examples/seed.py
+	$(PY) examples/digits.py
+	$(PY) examples/chat.py "What is the capital of France?"
+
+rules:
+	$(PY) tools/check-includes.py
+	$(PY) tools/check-symbols.py $(BUILD)
+
+c-tests: build
+	cd $(BUILD) && $(CTEST) --output-on-failure -j $(JOBS)
+
+check-fast: $(VENV)/.test build rules c-tests
+	$(PY) -m pytest -q -x tests -m "not slow"
+
+test: $(VENV)/.test build rules c-tests
+	$(PY) -m pytest -q tests
+
+# The C tests under sanitizers, in builds of their own.
+asan: $(VENV)/.base
+	$(CMAKE) -S . -B build/asan -G Ninja -DCMAKE_MAKE_PROGRAM=$(NINJA) -DTT_TORCH=OFF -DTT_SANITIZE=address,undefined -DTT_WERROR=$(WERROR) >/dev/null
+	$(NINJA) -C build/asan
+	cd build/asan && ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --output-on-failure -j $(JOBS)
+tsan: $(VENV)/.base
+	$(CMAKE) -S . -B build/tsan -G Ninja -DCMAKE_MAKE_PROGRAM=$(NINJA) -DTT_TORCH=OFF -DTT_SANITIZE=thread -DTT_WERROR=$(WERROR) >/dev/null
+	$(NINJA) -C build/tsan
+	cd build/tsan && $(CTEST) --output-on-failure -j $(JOBS)
+
+wheel: $(VENV)/.base
+	$(PY) -m pip wheel -q --no-build-isolation --no-deps -w dist .
+	tools/check-wheel.sh dist
+
+bench: $(VENV)/.test build
+	$(PY) bench/run.py
+
+clean:
+	rm -rf build dist
