@@ -155,12 +155,7 @@ static void record_give(tt_vmem_pool_t* pool, block_t* block) {
 }
 
 // ---- segments ----------------------------------------------------------------------------------
-static void add_reserved(tt_vmem_pool_t* pool, int64_t bytes) {
-  pool->stats.bytes_reserved += bytes;
-  if (pool->stats.bytes_reserved > pool->stats.peak_bytes_reserved) {
-    pool->stats.peak_bytes_reserved = pool->stats.bytes_reserved;
-  }
-}
+static void add_reserved(tt_vmem_pool_t* pool, int64_t bytes) { pool->stats.bytes_reserved += bytes; }
 
 static void segment_unmap(tt_vmem_pool_t* pool, segment_t* segment, block_t* only) {
   bin_remove(&pool->heaps[segment->heap], only);
@@ -184,7 +179,7 @@ static void give_back(tt_vmem_pool_t* pool, bool pages) {
           next = block->bin_next;
           if (!block->prev && !block->next) {
             segment_unmap(pool, block->segment, block);
-          } else if (pages && block->size >= 2 * 4096 && block->decommitted < block->size / 2) {
+          } else if (pages && block->size >= 4096) {
             size_t given = tt_vmem_os_decommit(block->vmem.data, block->size);
             add_reserved(pool, (int64_t)block->decommitted - (int64_t)given);
             block->decommitted = given;
@@ -193,6 +188,31 @@ static void give_back(tt_vmem_pool_t* pool, bool pages) {
       }
     }
   }
+}
+
+// Puts a block into its bin, joined with free neighbours (A1).
+static void block_give(tt_vmem_pool_t* pool, block_t* block) {
+  heap_t* heap = &pool->heaps[block->segment->heap];
+  block_t* next = block->next;
+  if (next && next->is_free) {
+    bin_remove(heap, next);
+    block->size += next->size;
+    block->decommitted += next->decommitted;
+    block->next = next->next;
+    if (block->next) block->next->prev = block;
+    record_give(pool, next);
+  }
+  block_t* prev = block->prev;
+  if (prev && prev->is_free) {
+    bin_remove(heap, prev);
+    prev->size += block->size;
+    prev->decommitted += block->decommitted;
+    prev->next = block->next;
+    if (prev->next) prev->next->prev = prev;
+    record_give(pool, block);
+    block = prev;
+  }
+  bin_insert(heap, block);
 }
 
 // Maps a segment for a request of `size` and returns its one free block, NULL when the budget or the
@@ -300,11 +320,9 @@ tt_status_t tt_vmem_allocate(tt_vmem_pool_t* pool, size_t bytes, tt_vmem_t** out
     }
     if (!block) return refuse(pool, bytes);
   }
-  if (TT_UNLIKELY(block->decommitted)) {
-    add_reserved(pool, (int64_t)block->decommitted);
-    block->decommitted = 0;
-  }
   bin_remove(heap, block);
+  add_reserved(pool, (int64_t)block->decommitted);  // its pages are backed again
+  block->decommitted = 0;
   // Large remainders stay usable, small ones are not worth a record.
   size_t rest = block->size - size;
   if (rest >= (h ? SMALL_LIMIT : GRANULE)) {
@@ -320,15 +338,18 @@ tt_status_t tt_vmem_allocate(tt_vmem_pool_t* pool, size_t bytes, tt_vmem_t** out
       block->next = tail;
       block->size = size;
       bin_insert(heap, tail);
-      if (TT_UNLIKELY(pool->stats.bytes_reserved > pool->stats.bytes_limit)) {
-        // the block came from decommitted pages: only what is in use is backed again
-        size_t given = tt_vmem_os_decommit(tail->vmem.data, tail->size);
-        tail->decommitted = given;
-        pool->stats.bytes_reserved -= (int64_t)given;
-      }
+    }
+  }
+  if (TT_UNLIKELY(pool->stats.bytes_reserved > pool->stats.bytes_limit)) {
+    give_back(pool, true);
+    if (pool->stats.bytes_reserved > pool->stats.bytes_limit) {
+      block_give(pool, block);
+      give_back(pool, true);
+      return refuse(pool, bytes);
     }
   }
   tt_vmem_stats_t* stats = &pool->stats;
+  if (stats->bytes_reserved > stats->peak_bytes_reserved) stats->peak_bytes_reserved = stats->bytes_reserved;
   stats->bytes_in_use += (int64_t)block->size;
   if (stats->bytes_in_use > stats->peak_bytes_in_use) stats->peak_bytes_in_use = stats->bytes_in_use;
   ++stats->num_allocs;
@@ -354,30 +375,10 @@ void tt_vmem_release(tt_vmem_t* vmem) {
   block_t* block = (block_t*)vmem;
   tt_vmem_pool_t* pool = vmem->pool;
   tt_mutex_lock(&pool->mutex);
-  heap_t* heap = &pool->heaps[block->segment->heap];
   pool->stats.bytes_in_use -= (int64_t)block->size;
   ++pool->stats.num_frees;
   --pool->live;
-  block_t* next = block->next;
-  if (next && next->is_free) {
-    bin_remove(heap, next);
-    block->size += next->size;
-    block->decommitted += next->decommitted;
-    block->next = next->next;
-    if (block->next) block->next->prev = block;
-    record_give(pool, next);
-  }
-  block_t* prev = block->prev;
-  if (prev && prev->is_free) {
-    bin_remove(heap, prev);
-    prev->size += block->size;
-    prev->decommitted += block->decommitted;
-    prev->next = block->next;
-    if (prev->next) prev->next->prev = prev;
-    record_give(pool, block);
-    block = prev;
-  }
-  bin_insert(heap, block);
+  block_give(pool, block);
   bool last = pool->released && pool->live == 0;
   tt_mutex_unlock(&pool->mutex);
   if (last) pool_destroy(pool);

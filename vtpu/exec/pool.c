@@ -4,13 +4,14 @@
 //   worker: sleep on generation -> ++active -> if open: take indices -> --active
 //
 // Invariants:
-//  W1 job fields are written only by the holder of `run`, while open == 0 and active == 0;
+//  W1 job fields are written only by whoever has set `busy`, while open == 0 and active == 0;
 //  W2 a worker reads them only between ++active and --active, and only after it has seen open != 0 in
 //     between. Both sides use sequentially consistent order: either the worker sees `open` cleared or the
 //     caller sees `active` raised (Dekker);
 //  W3 indices are handed out by fetch_add on `next`; the last --active releases the workers' writes.
 #include "exec/pool.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/thread.h"
@@ -20,7 +21,7 @@
 #define SPIN_NS 20000
 
 struct tt_pool_s {
-  tt_mutex_t run;             // held by the caller whose job runs
+  uint32_t busy;              // atomic: set by the caller whose job runs (no lock rank: jobs may not block on it)
   // the job (W1)
   tt_pool_fn_t fn;
   void* self;
@@ -33,7 +34,7 @@ struct tt_pool_s {
   uint32_t sleepers;              // atomic
   uint32_t stop;                  // atomic: workers leave
   int threads;                    // wanted, including the caller; atomic (read without the lock)
-  int started;                    // workers running; guarded by `run`
+  int started;                    // workers running; guarded by `busy`
   int cpus;
   tt_thread_t workers[MAX_THREADS];
 };
@@ -46,7 +47,6 @@ static int clamp_threads(int threads) { return threads < 1 ? 1 : threads > MAX_T
 
 static void pool_initialize(void) {
   tt_fork_guard_initialize();
-  tt_mutex_initialize(&pool_storage.run, TT_RANK_POOL);
   pool_storage.cpus = tt_cpu_count();
   int threads = pool_storage.cpus;
   const char* text = getenv("TORCH_TPU_THREADS");
@@ -79,7 +79,7 @@ static void worker_main(void* arg) {
   for (;;) {
     uint32_t generation = __atomic_load_n(&pool->generation, __ATOMIC_SEQ_CST);
     if (generation == seen) {
-      if (pool->threads <= pool->cpus) {
+      if (tt_pool_threads(pool) <= pool->cpus) {
         int64_t deadline = tt_clock_ns() + SPIN_NS;
         do {
           for (int i = 0; i < 16; ++i) tt_pool_os_relax();
@@ -132,12 +132,13 @@ static void stop_workers(tt_pool_t* pool) {
 void tt_pool_set_threads(tt_pool_t* pool, int threads) {
   threads = clamp_threads(threads);
   if (inside || tt_is_forked_child()) return;
-  tt_mutex_lock(&pool->run);
+  // acquire pairs with the release of the last job's end
+  while (__atomic_exchange_n(&pool->busy, 1, __ATOMIC_ACQUIRE)) sched_yield();
   if (threads != pool->threads) {
     stop_workers(pool);
     __atomic_store_n(&pool->threads, threads, __ATOMIC_RELAXED);
   }
-  tt_mutex_unlock(&pool->run);
+  __atomic_store_n(&pool->busy, 0, __ATOMIC_RELEASE);
 }
 
 static void wait_for_workers(tt_pool_t* pool) {
@@ -145,13 +146,13 @@ static void wait_for_workers(tt_pool_t* pool) {
   for (int spins = 0;; ++spins) {
     uint32_t active = __atomic_load_n(&pool->active, __ATOMIC_SEQ_CST);
     if (active == 0) return;
-    if (pool->threads <= pool->cpus && spins < 64) {
+    if (tt_pool_threads(pool) <= pool->cpus && spins < 64) {
       for (int i = 0; i < 16; ++i) tt_pool_os_relax();
       continue;
     }
     int64_t now = tt_clock_ns();
     if (!deadline) deadline = now + SPIN_NS;
-    if (pool->threads <= pool->cpus && now < deadline) {
+    if (tt_pool_threads(pool) <= pool->cpus && now < deadline) {
       for (int i = 0; i < 16; ++i) tt_pool_os_relax();
       continue;
     }
@@ -164,7 +165,7 @@ static void wait_for_workers(tt_pool_t* pool) {
 
 void tt_pool_run(tt_pool_t* pool, size_t count, tt_pool_fn_t fn, void* self) {
   if (count <= 1 || inside || tt_pool_threads(pool) == 1 || tt_is_forked_child() ||
-      !tt_mutex_try_lock(&pool->run)) {
+      __atomic_exchange_n(&pool->busy, 1, __ATOMIC_ACQUIRE)) {
     for (size_t i = 0; i < count; ++i) fn(self, i);
     return;
   }
@@ -187,5 +188,5 @@ void tt_pool_run(tt_pool_t* pool, size_t count, tt_pool_fn_t fn, void* self) {
   inside = false;
   __atomic_store_n(&pool->open, 0, __ATOMIC_SEQ_CST);
   wait_for_workers(pool);
-  tt_mutex_unlock(&pool->run);
+  __atomic_store_n(&pool->busy, 0, __ATOMIC_RELEASE);
 }

@@ -1,0 +1,120 @@
+#define _GNU_SOURCE
+#include "exec/pool.h"
+
+#include <pthread.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/test.h"
+#include "base/thread.h"
+
+typedef struct work_s { int* seen; tt_pool_t* pool; int64_t total; } work_t;
+static void mark(void* self, size_t index) { ++((work_t*)self)->seen[index]; }
+
+TT_TEST(pool, each_index_once) {
+  tt_pool_t* pool = tt_pool_get();
+  for (int threads = 1; threads <= 4; ++threads) {
+    tt_pool_set_threads(pool, threads);
+    TT_EXPECT_EQ(tt_pool_threads(pool), threads);
+    for (size_t count = 0; count < 200; count = count * 2 + 1) {
+      for (int repeat = 0; repeat < 20; ++repeat) {
+        int seen[256] = {0};
+        work_t work = {seen, pool, 0};
+        tt_pool_run(pool, count, mark, &work);
+        for (size_t i = 0; i < 256; ++i) TT_EXPECT_EQ(seen[i], i < count ? 1 : 0);
+      }
+    }
+  }
+}
+
+static void nested(void* self, size_t index) {
+  work_t* work = self;
+  int seen[16] = {0};
+  work_t inner = {seen, work->pool, 0};
+  tt_pool_run(work->pool, 16, mark, &inner);
+  for (int i = 0; i < 16; ++i) work->seen[index] += seen[i];
+}
+TT_TEST(pool, nested_runs_inline) {
+  tt_pool_t* pool = tt_pool_get();
+  tt_pool_set_threads(pool, 3);
+  int seen[40] = {0};
+  work_t work = {seen, pool, 0};
+  tt_pool_run(pool, 40, nested, &work);
+  for (int i = 0; i < 40; ++i) TT_EXPECT_EQ(seen[i], 16);
+}
+
+static void* caller_main(void* arg) {
+  work_t* work = arg;
+  for (int i = 0; i < 500; ++i) {
+    int seen[8] = {0};
+    work_t mine = {seen, work->pool, 0};
+    tt_pool_run(work->pool, 8, mark, &mine);
+    for (int k = 0; k < 8; ++k) work->total += seen[k];
+    if (i % 100 == 0) usleep(200);  // workers go to sleep in between
+  }
+  return NULL;
+}
+TT_TEST(pool, several_callers) {
+  tt_pool_t* pool = tt_pool_get();
+  tt_pool_set_threads(pool, 3);
+  pthread_t threads[3];
+  work_t works[3];
+  for (int i = 0; i < 3; ++i) {
+    works[i] = (work_t){NULL, pool, 0};
+    pthread_create(&threads[i], NULL, caller_main, &works[i]);
+  }
+  for (int i = 0; i < 3; ++i) pthread_join(threads[i], NULL);
+  for (int i = 0; i < 3; ++i) TT_EXPECT_EQ(works[i].total, 500 * 8);
+}
+
+TT_TEST(pool, idle_uses_no_cpu) {
+  tt_pool_t* pool = tt_pool_get();
+  tt_pool_set_threads(pool, 2);
+  int seen[8] = {0};
+  work_t work = {seen, pool, 0};
+  tt_pool_run(pool, 8, mark, &work);
+  usleep(20000);
+  struct rusage before, after;
+  getrusage(RUSAGE_SELF, &before);
+  usleep(200000);
+  getrusage(RUSAGE_SELF, &after);
+  long used = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000L + after.ru_utime.tv_usec - before.ru_utime.tv_usec +
+              (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000L + after.ru_stime.tv_usec - before.ru_stime.tv_usec;
+  TT_EXPECT(used < 20000);
+}
+
+TT_TEST(pool, fork_runs_inline) {
+  tt_pool_t* pool = tt_pool_get();
+  tt_pool_set_threads(pool, 2);
+  int seen[8] = {0};
+  work_t work = {seen, pool, 0};
+  tt_pool_run(pool, 8, mark, &work);
+  pid_t child = fork();
+  if (child == 0) {
+    int mine[8] = {0};
+    work_t inner = {mine, pool, 0};
+    tt_pool_run(pool, 8, mark, &inner);
+    int sum = 0;
+    for (int i = 0; i < 8; ++i) sum += mine[i];
+    _exit(sum == 8 ? 0 : 1);
+  }
+  int status = -1;
+  waitpid(child, &status, 0);
+  TT_EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+static void nothing(void* self, size_t index) { (void)self; (void)index; }
+// Printed, not judged.
+TT_TEST(pool, run_cost) {
+  tt_pool_t* pool = tt_pool_get();
+  for (int threads = 1; threads <= 2; ++threads) {
+    tt_pool_set_threads(pool, threads);
+    tt_pool_run(pool, 8, nothing, NULL);
+    int64_t start = tt_clock_ns();
+    for (int i = 0; i < 2000; ++i) tt_pool_run(pool, 8, nothing, NULL);
+    printf("run of 8 empty indices on %d threads: %.0f ns\n", threads, (double)(tt_clock_ns() - start) / 2000);
+  }
+}
+
+int main(int argc, char** argv) { return tt_test_main(argc, argv); }
