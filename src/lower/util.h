@@ -1,0 +1,65 @@
+// Helpers that lowerings share. All follow the builder's sticky errors: NULL in, NULL out.
+#ifndef TT_LOWER_UTIL_H_
+#define TT_LOWER_UTIL_H_
+
+#include "lower/lower.h"
+
+#define TT_LOWERING(symbol) void tt_lower_##symbol(tt_lower_t* L); void tt_lower_##symbol(tt_lower_t* L)
+
+static inline tt_dtype_t tt_lx_dtype(const tt_value_t* v) { return v ? v->type->dtype : TT_DTYPE_INVALID; }
+static inline int64_t tt_lx_rank(const tt_value_t* v) { return v ? (int64_t)v->type->rank : 0; }
+static inline tt_dim_t tt_lx_size(const tt_value_t* v, int64_t dim) { return v ? v->type->dims[dim] : 0; }
+static inline bool tt_lx_is_int(tt_dtype_t d) { return tt_dtype_is_integer(d); }
+static inline bool tt_lx_is_int_or_bool(tt_dtype_t d) { return d == TT_DTYPE_PRED || tt_dtype_is_integer(d); }
+// Elements of a static shape; UNIMPLEMENTED for a symbolic one.
+int64_t tt_lx_numel(tt_lower_t* L, const tt_value_t* v);
+// Static extent; UNIMPLEMENTED for a symbolic one.
+int64_t tt_lx_static_size(tt_lower_t* L, const tt_value_t* v, int64_t dim);
+// Scalar type name as PyTorch spells it in messages: "Float", "Long", "ComplexDouble".
+const char* tt_lx_torch_name(tt_dtype_t dtype);
+
+// Argument `arg`, tensor or number, as a value of `dtype` (not broadcast).
+tt_value_t* tt_lx_operand(tt_lower_t* L, uint32_t arg, tt_dtype_t dtype);
+// Converts all to `dtype` (INVALID: leaves them) and broadcasts them to their common shape, in place.
+void tt_lx_broadcast(tt_lower_t* L, size_t count, tt_value_t** values, tt_dtype_t dtype);
+tt_value_t* tt_lx_broadcast_like(tt_lower_t* L, tt_value_t* v, const tt_value_t* like);   // NumPy rules
+// v (0-d or 1-d [n]) along dimension `dim` of like's shape.
+tt_value_t* tt_lx_along(tt_lower_t* L, tt_value_t* v, int64_t dim, const tt_value_t* like);
+
+// Splats of like's type.
+tt_value_t* tt_lx_splat(tt_lower_t* L, tt_value_t* like, double value);
+tt_value_t* tt_lx_splat_i64(tt_lower_t* L, tt_value_t* like, int64_t value);
+tt_value_t* tt_lx_full(tt_lower_t* L, tt_dtype_t dtype, size_t rank, const tt_dim_t* dims, double value);
+tt_value_t* tt_lx_splat_max(tt_lower_t* L, tt_value_t* like);      // largest value: +inf for floats
+tt_value_t* tt_lx_splat_lowest(tt_lower_t* L, tt_value_t* like);   // lowest value: -inf for floats
+
+tt_value_t* tt_lx_to(tt_lower_t* L, tt_value_t* v, tt_dtype_t dtype);   // tt_b_convert with PyTorch's meaning of bool
+tt_value_t* tt_lx_is_nan(tt_lower_t* L, tt_value_t* v);                 // false for integers
+tt_value_t* tt_lx_unsqueeze(tt_lower_t* L, tt_value_t* v, int64_t dim);
+tt_value_t* tt_lx_squeeze(tt_lower_t* L, tt_value_t* v, int64_t dim);
+tt_value_t* tt_lx_flatten(tt_lower_t* L, tt_value_t* v);                // 1-d
+tt_value_t* tt_lx_move_dim(tt_lower_t* L, tt_value_t* v, int64_t from, int64_t to);
+tt_value_t* tt_lx_slice_dim(tt_lower_t* L, tt_value_t* v, int64_t dim, int64_t start, int64_t limit, int64_t step);
+tt_value_t* tt_lx_iota(tt_lower_t* L, tt_dtype_t dtype, const tt_value_t* like, int64_t dim);   // like's shape
+tt_value_t* tt_lx_reduce_all(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* v);                  // to 0-d
+
+// Dimensions of a reduction: empty means all. Wraps, refuses duplicates; sorted into out[].
+void tt_lx_reduce_dims(tt_lower_t* L, tt_i64s_t dims, int64_t rank, size_t* out_count, int64_t* out);
+// tt.cumulative along `dim`. op: "sum" "prod" "max" "min" "logsumexp".
+tt_value_t* tt_lx_cumulative(tt_lower_t* L, tt_value_t* v, int64_t dim, const char* op, bool reverse);
+// Elements at `index` (i64, wrapped and in range) of every `dim` line: torch.gather.
+tt_value_t* tt_lx_gather_along(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_value_t* index);
+// Negative indices wrapped by `size`; CHECKs the range (message: torch's, with {0} the first bad index).
+tt_value_t* tt_lx_wrap_index(tt_lower_t* L, tt_value_t* index, int64_t size);
+void tt_lx_check_index(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t high, const char* message);
+// Sorts pairs; comparator puts NaN last (descending: first), as torch. values and an i64 index, `count` 2 or 1.
+void tt_lx_sort(tt_lower_t* L, tt_value_t* v, int64_t dim, bool descending, bool with_index, tt_value_t** out_values,
+                tt_value_t** out_indices);
+
+// Shorthands.
+#define TT_B1(KIND, x) tt_b_unary(L->b, TT_OP_##KIND, (x))
+#define TT_B2(KIND, x, y) tt_b_binary(L->b, TT_OP_##KIND, (x), (y))
+#define TT_CMP(DIR, x, y) tt_b_compare(L->b, #DIR, (x), (y))
+#define TT_SEL(p, x, y) tt_b_select(L->b, (p), (x), (y))
+
+#endif  // TT_LOWER_UTIL_H_
