@@ -97,11 +97,11 @@ static inline uint8_t tt_small_from_f64(tt_dtype_t dtype, double value) {
   if (f.kind == TT_SMALL_E8M0) {   // powers of two only; zero, negatives and non-finite values have no place
     if (a == 0) return 0;
     if (sign || a >= 0x7ff0000000000000ull) return 0xff;
-    // nearest even on the exponent: a half (mantissa 1.5) goes to the even exponent byte
+    // nearest; a half (mantissa 1.5) goes up, as ml_dtypes does
     int64_t e = (int64_t)(a >> 52) - 1023 + 127;
     uint64_t m = a & 0xfffffffffffffull;
     if (e < 0) return 0;
-    if (m > 0x8000000000000ull || (m == 0x8000000000000ull && (e & 1))) ++e;
+    if (m >= 0x8000000000000ull) ++e;
     return (uint8_t)(e > 254 ? 0xff : e);
   }
   unsigned width = 1u + f.exponent_bits + f.mantissa_bits;
