@@ -247,6 +247,8 @@ struct tt_func_s {
   uint32_t result_count;
   // attribute lists: one an argument, one a result, one of the function
   struct { tt_attr_t* data; size_t size; } *arg_attrs, *result_attrs, attrs;
+  uint32_t arg_capacity;       // of body.block.args and arg_attrs while under construction
+  bool args_moved;             // args grew: tt_b_func_end redirects operands to the final array
   tt_func_t* next;
 };
 
