@@ -252,6 +252,8 @@ bool tt_read_skip_balanced(tt_reader_t* r, const char* stops) {
       ++r->at;
       while (r->at < r->end && *r->at != '"') r->at += (*r->at == '\\' && r->at + 1 < r->end) ? 2 : 1;
       if (r->at >= r->end) break;
+    } else if (c == '/' && r->at + 1 < r->end && r->at[1] == '/') {
+      while (r->at + 1 < r->end && r->at[1] != '\n') ++r->at;
     } else if (c == '-' && r->at + 1 < r->end && r->at[1] == '>') {
       ++r->at;
     } else if (c == '<' || c == '(' || c == '[' || c == '{') {
