@@ -1,0 +1,31 @@
+// Bodies of the composites (expand_bodies.c, expand_attention.c): the insertion point is inside the new function.
+#ifndef TT_LOWER_EXPAND_H_
+#define TT_LOWER_EXPAND_H_
+
+#include "lower/expr.h"
+
+typedef struct tt_expand_s {
+  tt_lower_t* L;             // builder and scratch only
+  const tt_op_t* op;         // the composite: its attributes and result types
+  V* in;                     // the function's arguments
+  V out[4];
+} tt_expand_t;
+typedef void (*tt_expand_fn_t)(tt_expand_t* e);
+
+int64_t tt_expand_int(const tt_expand_t* e, tt_attr_name_t name, int64_t fallback);
+bool tt_expand_bool(const tt_expand_t* e, tt_attr_name_t name);
+double tt_expand_float(const tt_expand_t* e, tt_attr_name_t name, double fallback);
+const char* tt_expand_text(const tt_expand_t* e, tt_attr_name_t name);
+tt_i64s_t tt_expand_i64s(const tt_expand_t* e, tt_attr_name_t name);
+
+void tt_expand_strided_read(tt_expand_t* e);
+void tt_expand_strided_write(tt_expand_t* e);
+void tt_expand_rng(tt_expand_t* e);
+void tt_expand_softmax(tt_expand_t* e);
+void tt_expand_softmax_backward(tt_expand_t* e);
+void tt_expand_layer_norm(tt_expand_t* e);
+void tt_expand_cumulative(tt_expand_t* e);
+void tt_expand_sdpa(tt_expand_t* e);
+void tt_expand_sdpa_backward(tt_expand_t* e);
+
+#endif  // TT_LOWER_EXPAND_H_
