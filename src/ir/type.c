@@ -146,6 +146,10 @@ static const tt_type_t* find(const tt_type_table_t* table, const tt_type_t* type
   return NULL;
 }
 
+bool tt_type_is_interned(const tt_module_t* module, const tt_type_t* type) {
+  return type && find(module->types, type) == type;
+}
+
 static const tt_quant_t* copy_quant(tt_arena_t* arena, const tt_quant_t* quant) {
   tt_quant_t* copy = tt_arena_copy(arena, quant, sizeof(*quant));
   if (!copy) return NULL;
