@@ -1,0 +1,105 @@
+// Polynomial coefficients, lowest first: near-minimax fits printed by tests/kernels/math_fit.py, which also
+// says what each approximates and over what range. kF* are f32.
+#ifndef TT_VTPU_KERNELS_MATH_COEFFICIENTS_H_
+#define TT_VTPU_KERNELS_MATH_COEFFICIENTS_H_
+
+// Atan: error 6.94e-18 = 2^-57.0
+static const double kAtan[] = {
+  -0x1.5555555555555p-2, 0x1.999999999933dp-3, -0x1.24924924355d5p-3, 0x1.c71c7184c32bfp-4,
+  -0x1.745d0b153ffadp-4, 0x1.3b126143b5cbcp-4, -0x1.10fa5ee9ab25cp-4, 0x1.dfe49b2919c4ep-5,
+  -0x1.a090d1950d2b4p-5, 0x1.41495cefb6c73p-5, -0x1.39f38ad451ea6p-6,
+};
+// Asin: error 5.06e-18 = 2^-57.46
+static const double kAsin[] = {
+  0x1.5555555555556p-3, 0x1.3333333332eaap-4, 0x1.6db6db6e35217p-5, 0x1.f1c71c1baf1c5p-6,
+  0x1.6e8bb21b0d9bap-6, 0x1.1c4d2df172182p-6, 0x1.c9cff8af3076fp-7, 0x1.781cd742184c7p-7,
+  0x1.52816d4983b43p-7, 0x1.637b7e101b0dap-8, 0x1.1e9d59329c4d3p-6, -0x1.eb83e904a1bfcp-7,
+  0x1.d8dbb348232e7p-6,
+};
+// Log: error 5.43e-19 = 2^-60.68
+static const double kLog[] = {
+  0x1.5555555555555p-1, 0x1.9999999999a3ap-2, 0x1.2492492476765p-2, 0x1.c71c7201f1f41p-3,
+  0x1.745cf8c4cfebep-3, 0x1.3b1c42e222badp-3, 0x1.0fbd2bde02b13p-3, 0x1.0c1261fd9bdd6p-3,
+};
+// LogTail: error 1.03e-20 = 2^-66.39
+static const double kLogTail[] = {
+  0x1.999999999999ap-2, 0x1.2492492492523p-2, 0x1.c71c71c6ea0c5p-3, 0x1.745d177b19965p-3,
+  0x1.3b13959b3d042p-3, 0x1.1118d3897ce82p-3, 0x1.df7a59e3800a4p-4, 0x1.e047dc948b342p-4,
+};
+// Exp: error 2.75e-19 = 2^-61.66
+static const double kExp[] = {
+  0x1.0000000000000p-1, 0x1.5555555555557p-3, 0x1.5555555555556p-5, 0x1.11111111100bep-7,
+  0x1.6c16c16c162c3p-10, 0x1.a01a01abf85abp-13, 0x1.a01a01a6e1e2ap-16, 0x1.71de01fdbf9cap-19,
+  0x1.27e4db46cdf51p-22, 0x1.af4e554377204p-26, 0x1.1f7340db9ef32p-29,
+};
+// ExpShort: error 3.25e-12 = 2^-38.16
+static const double kExpShort[] = {
+  0x1.0000000000000p-1, 0x1.555555676c1bbp-3, 0x1.5555555c910d6p-5, 0x1.1110c5ed7d6c9p-7,
+  0x1.6c1685542fcb2p-10, 0x1.a152099da25bap-13, 0x1.a113930ccbff5p-16,
+};
+// Sin: error 5.71e-18 = 2^-57.28
+static const double kSin[] = {
+  -0x1.5555555555555p-3, 0x1.1111111111110p-7, -0x1.a01a01a019926p-13, 0x1.71de3a545e704p-19,
+  -0x1.ae64540f0c1bcp-26, 0x1.61217c18c5ad8p-33, -0x1.ab161790d481ep-41,
+};
+// Cos: error 8.69e-19 = 2^-60.0
+static const double kCos[] = {
+  0x1.5555555555555p-5, -0x1.6c16c16c16c16p-10, 0x1.a01a01a019d02p-16, -0x1.27e4fb7711e1fp-22,
+  0x1.1eed8de9efaa4p-29, -0x1.9394b76d752bfp-37, 0x1.ab76cfa136b4ap-45,
+};
+// Erf: error 1.42e-17 = 2^-55.97
+static const double kErf[] = {
+  0x1.20dd750429b6dp+0, -0x1.812746b0379e5p-2, 0x1.ce2f21a042a1ap-4, -0x1.b82ce3127d9bbp-6,
+  0x1.565bcd0c2df47p-8, -0x1.c02db3780b3ffp-11, 0x1.f9a312654ef74p-14, -0x1.f4d04f0f9b56dp-17,
+  0x1.b9c3bd0a439abp-20, -0x1.5de6283cd6044p-23, 0x1.e618b8d923539p-27, -0x1.dfd0ef174bd44p-31,
+};
+// Erfc: error 5.0e-17 = 2^-54.15
+static const double kErfc[] = {
+  0x1.3ba5916e9fd7fp+0, -0x1.1df1ad154a28dp-3, 0x1.f7f5df66fd77cp-7, 0x1.16ecefcfa5250p-4,
+  -0x1.9ddb23c3e8e8ap-4, 0x1.7fee004e161bfp-4, -0x1.0fb06dfe4da36p-4, 0x1.3079edf5dd3c0p-5,
+  -0x1.09623883f6bf8p-6, 0x1.49c672c499770p-8, -0x1.8d4a9b45b409fp-11, -0x1.a1df5e69f10cep-13,
+  0x1.3be06022c6f2cp-13, -0x1.99510a15ae93ap-16, -0x1.788dd932f0722p-17, 0x1.7ec731fd047c1p-18,
+  0x1.3cbca32673affp-22, -0x1.b5602d7d5947cp-21, 0x1.33758c08f12d1p-24, 0x1.a675ace2b46b3p-24,
+  -0x1.e6a17246c53fbp-27, -0x1.02ed1cce35cd6p-27,
+};
+// Exp: error 8.05e-9 = 2^-26.89
+static const float kFExp[] = {
+  0x1.p-1f, 0x1.5554dcp-3f, 0x1.555518p-5f, 0x1.120be2p-7f,
+  0x1.6d117cp-10f,
+};
+// Log: error 1.64e-8 = 2^-25.86
+static const float kFLog[] = {
+  0x1.555554p-2f, -0x1.0000cep-2f, 0x1.999f14p-3f, -0x1.54d03ep-3f,
+  0x1.231ce6p-3f, -0x1.0a33eap-3f, 0x1.02814ep-3f, -0x1.43b246p-4f,
+};
+// Sin: error 1.18e-8 = 2^-26.34
+static const float kFSin[] = {
+  -0x1.555552p-3f, 0x1.110c24p-7f, -0x1.9ac6fcp-13f,
+};
+// Cos: error 6.03e-10 = 2^-30.63
+static const float kFCos[] = {
+  0x1.555554p-5f, -0x1.6c12cep-10f, 0x1.9bd67p-16f,
+};
+// Tanh: error 5.53e-9 = 2^-27.43
+static const float kFTanh[] = {
+  -0x1.555556p-2f, 0x1.1110e4p-3f, -0x1.ba0718p-5f, 0x1.648e8ep-6f,
+  -0x1.10bbf4p-7f, 0x1.2977d8p-9f,
+};
+// Erf: error 1.67e-9 = 2^-29.16
+static const float kFErf[] = {
+  0x1.06eba8p-3f, -0x1.812746p-2f, 0x1.ce2f08p-4f, -0x1.b829c8p-6f,
+  0x1.562a6p-8f, -0x1.bccf66p-11f, 0x1.d8875p-14f, -0x1.445f48p-17f,
+};
+// ErfTail: error 5.66e-9 = 2^-27.4
+static const float kFErfTail[] = {
+  0x1.4fb068p-12f, -0x1.2156fap+0f, -0x1.437eb4p-1f, -0x1.c2e356p-4f,
+  0x1.b0e246p-6f, -0x1.37ecc6p-8f, 0x1.38e5e6p-11f, -0x1.825ce4p-15f,
+  0x1.b7783p-20f,
+};
+// LogShort: error 1.08e-13 = 2^-43.07
+static const double kLogShort[] = {
+  0x1.555555556511fp-1, 0x1.999998c94ca2ep-2, 0x1.2493253c7ee51p-2, 0x1.c67a2fb83241ap-3,
+  0x1.8c98fb3524fadp-3,
+};
+
+#endif  // TT_VTPU_KERNELS_MATH_COEFFICIENTS_H_

@@ -1,0 +1,123 @@
+// The hot f32 functions in f32 arithmetic (within 2 ulp); the rest through the f64 vectors, rounded once.
+#define TT_VIA_DOUBLE(function)                             \
+  TT_VI vf f_##function(vf x) {                             \
+    vd low, high;                                           \
+    f_widen(x, &low, &high);                                \
+    return f_narrow(d_##function(low), d_##function(high)); \
+  }
+TT_VIA_DOUBLE(expm1) TT_VIA_DOUBLE(log1p) TT_VIA_DOUBLE(tan) TT_VIA_DOUBLE(cbrt) TT_VIA_DOUBLE(acos)
+TT_VIA_DOUBLE(acosh) TT_VIA_DOUBLE(asin) TT_VIA_DOUBLE(asinh) TT_VIA_DOUBLE(atan) TT_VIA_DOUBLE(atanh)
+TT_VIA_DOUBLE(cosh) TT_VIA_DOUBLE(sinh) TT_VIA_DOUBLE(erfc)
+
+TT_VI vf f_exp(vf x) {
+  vf clamped = f_min(f_set(89), f_max(f_set(-104), x));    // NaN passes: min and max give their second operand
+  vf n = f_rint(clamped * 0x1.715476p+0f);
+  vf r = f_fnma(n, f_set(0x1.62ep-1f), clamped);
+  vf t = f_fnma(n, f_set(0x1.0bfbe8p-15f), r);
+  vf p = f_fma(t * t, F_POLY(t, kFExp), t);
+  return f_scale(p + 1.0f, n);
+}
+
+TT_VI vf f_log(vf x) {
+  mf tiny = f_lt(x, f_set(0x1p-126f));
+  vf y = f_sel(tiny, x * 0x1p23f, x);
+  vi shifted = (vi)y - 0x3f3504f3;
+  vf k = f_from_i(shifted >> 23) - f_sel(tiny, f_set(23), f_set(0));
+  vf f = (vf)((shifted & 0x7fffff) + 0x3f3504f3) - 1.0f;
+  vf s = f * f;
+  vf tail = f_fma(s * f, F_POLY(f, kFLog), -0.5f * s);
+  vf low = f_fma(k, f_set(0x1.0bfbe8p-15f), tail);
+  vf r = f_fma(k, f_set(0x1.62ep-1f), f + low);
+  r = f_sel(f_eq(x, f_set(INFINITY)), x, r);
+  r = f_sel(f_eq(x, f_set(0)), f_set(-INFINITY), r);
+  return f_sel(f_le(f_set(0), x), r, f_set(NAN));
+}
+
+TT_VI vf f_logistic(vf x) {
+  vf e = f_exp((vf)((vi)x | i_set(INT32_MIN)));
+  return f_sel(f_lt(x, f_set(0)), e, f_set(1)) / (e + 1.0f);
+}
+
+TT_VI vf f_tanh(vf x) {
+  vf a = f_abs(x), z = f_min(x * x, f_set(0.41f));
+  vf near = f_fma(x * z, F_POLY(z, kFTanh), x);
+  vf e = f_exp(f_min(2.0f * a, f_set(30)));
+  vf far = 1.0f - 2.0f / (e + 1.0f);
+  vf r = f_copysign(f_sel(f_lt(a, f_set(0.63f)), near, far), x);
+  return f_sel(f_nan(x, x), x, r);
+}
+
+TT_VI vf f_erf(vf x) {
+  vf a = f_abs(x), z = f_min(x * x, f_set(1));
+  vf near = f_fma(x, F_POLY(z, kFErf), x);
+  vf far = f_copysign(1.0f - f_exp(F_POLY(f_min(f_max(a, f_set(1)), f_set(4)), kFErfTail)), x);
+  vf r = f_sel(f_lt(a, f_set(1)), near, far);
+  return f_sel(f_nan(x, x), x, r);
+}
+
+TT_VI vf f_rsqrt(vf x) { return 1.0f / f_sqrt(x); }
+
+// Quadrant and remainder in f64, the polynomials in f32.
+TT_VI vf f_reduce(vf x, vi* q) {
+  vd low, high;
+  f_widen(x, &low, &high);
+  vd n0 = d_rint(low * kTwoByPi), n1 = d_rint(high * kTwoByPi);
+  vd r0 = d_fnma(n0, d_set(kPiHalfB), d_fnma(n0, d_set(kPiHalfA), low));
+  vd r1 = d_fnma(n1, d_set(kPiHalfB), d_fnma(n1, d_set(kPiHalfA), high));
+  *q = i_from_f(f_narrow(n0, n1));
+  return f_narrow(r0, r1);
+}
+TT_VI vf f_huge_fix(vf r, vf x, double (*f)(double)) {
+  float in[kF], out[kF];
+  f_store(in, x);
+  f_store(out, r);
+  for (int i = 0; i < kF; ++i) {
+    if (!(__builtin_fabsf(in[i]) <= 0x1p23f)) out[i] = (float)f((double)in[i]);
+  }
+  return f_load(out);
+}
+TT_VI int f_any_huge(vf x) { return fm_bits(f_le(f_abs(x), f_set(0x1p23f))) != fm_bits(f_eq(f_set(0), f_set(0))); }
+TT_VI vf f_sincos(vf x, int32_t shift) {
+  vi q;
+  vf r = f_reduce(x, &q), z = r * r;
+  vf s = f_fma(r * z, F_POLY(z, kFSin), r);
+  vf c = f_fma(z * z, F_POLY(z, kFCos), f_fma(z, f_set(-0.5f), f_set(1)));
+  q = q + shift;
+  vf v = f_sel(i_bit(q, 1), c, s);
+  v = (vf)((vi)v ^ ((q & 2) << 30));
+  return shift ? v : f_sel(f_lt(f_abs(x), f_set(0x1p-13f)), x, v);
+}
+TT_VI vf f_sin(vf x) {
+  vf v = f_sincos(x, 0);
+  return __builtin_expect(f_any_huge(x), 0) ? f_huge_fix(v, x, tt_math_sin) : v;
+}
+TT_VI vf f_cos(vf x) {
+  vf v = f_sincos(x, 1);
+  return __builtin_expect(f_any_huge(x), 0) ? f_huge_fix(v, x, tt_math_cos) : v;
+}
+
+// ---- two operands ------------------------------------------------------------------------------
+// 24 bits of result and |y log x| < 150 need 33 bits of the logarithm: shorter polynomials serve.
+TT_VI vd d_exp_short(vd x) {
+  vd clamped = d_min(d_max(x, d_set(-200)), d_set(200));
+  vd n = d_rint(clamped * kLog2E);
+  vd t = d_fnma(n, d_set(kLn2Low), d_fnma(n, d_set(kLn2High), clamped));
+  return d_scale(d_fma(t * t, D_POLY(t, kExpShort), t) + 1.0, n);
+}
+TT_VI vd d_log_short(vd x) {
+  vd k, m = d_split_normal(x, &k);
+  vd f = m - 1.0;
+  vd s = f / (f + 2.0), z = s * s, h = 0.5 * f * f;
+  vd r = s * (h + z * D_POLY(z, kLogShort));
+  return d_fma(k, d_set(kLn2High), f - (h - d_fma(k, d_set(kLn2Low), r)));
+}
+TT_VI vd d_pow_short(vd x, vd y) { return d_pow_edges(d_exp_short(y * d_log_short(d_abs(x))), x, y); }
+#define TT_VIA_DOUBLE_2(function, double_function)                                      \
+  TT_VI vf f_##function(vf x, vf y) {                                                   \
+    vd x0, x1, y0, y1;                                                                  \
+    f_widen(x, &x0, &x1);                                                               \
+    f_widen(y, &y0, &y1);                                                               \
+    return f_narrow(double_function(x0, y0), double_function(x1, y1));                  \
+  }
+TT_VIA_DOUBLE_2(pow, d_pow_short)
+TT_VIA_DOUBLE_2(atan2, d_atan2)
