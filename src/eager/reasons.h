@@ -1,0 +1,15 @@
+// Why programs were compiled: a ring of misses, each with the nearest earlier key of the same op. Recording copies
+// words; text is made when somebody asks.
+#ifndef TT_EAGER_REASONS_H_
+#define TT_EAGER_REASONS_H_
+
+#include "base/strbuf.h"
+#include "eager/frame.h"
+
+// Records the miss of frame's key.
+void tt_reasons_record(const tt_frame_t* frame);
+// The reason of frame's key against what was recorded before, without recording.
+void tt_reasons_explain(const tt_frame_t* frame, tt_strbuf_t* out);
+void tt_reasons_clear(void);
+
+#endif  // TT_EAGER_REASONS_H_
