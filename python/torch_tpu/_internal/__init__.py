@@ -1,0 +1,1 @@
+"""Names inside the official package that other projects import."""

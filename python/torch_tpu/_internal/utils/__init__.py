@@ -1,0 +1,1 @@
+"""Small helpers under the official package's names."""

@@ -1,0 +1,200 @@
+"""What torch has no registration for: patches of torch itself, each small and with its reason."""
+
+from __future__ import annotations
+
+import importlib.abc
+import importlib.machinery
+import sys
+
+_pending: dict = {}
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Runs a function once after a module's first import."""
+
+    def find_spec(self, name, path=None, target=None):
+        if name not in _pending:
+            return None
+        action = _pending.pop(name)
+        spec = importlib.machinery.PathFinder.find_spec(name, path)
+        if spec is None or spec.loader is None:
+            return None
+        execute = spec.loader.exec_module
+
+        def exec_module(module):
+            execute(module)
+            action(module)
+
+        spec.loader.exec_module = exec_module
+        return spec
+
+
+def after_import(name: str, action) -> None:
+    if name in sys.modules:
+        action(sys.modules[name])
+        return
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    _pending[name] = action
+
+
+def install(torch) -> None:
+    after_import("torch._dynamo.device_interface", _dynamo_interface)
+    after_import("torch._inductor.compile_fx", _inductor_refusal)
+    after_import("torch._prims.rng_prims", _checkpoint_rng)
+    _autocast_dtype(torch)
+    _multiprocessing(torch)
+    _dlpack(torch)
+
+
+def _dynamo_interface(module) -> None:
+    """torch's built-in TpuInterface refuses float64, complex and half; ours replaces it after torch's own start."""
+    start = module.init_device_reg
+
+    def init_device_reg():
+        start()
+        from . import dynamo
+
+        dynamo.register(module)
+
+    module.init_device_reg = init_device_reg
+    if module._device_initialized:
+        from . import dynamo
+
+        dynamo.register(module)
+
+
+def _inductor_refusal(module) -> None:
+    import functools
+
+    compile_fx = module.compile_fx
+
+    @functools.wraps(compile_fx)
+    def checked(model, example_inputs, *args, **kwargs):
+        for value in example_inputs:
+            if getattr(getattr(value, "device", None), "type", None) == "tpu":
+                raise RuntimeError(
+                    'Inductor does not compile for tpu tensors; use torch.compile(..., backend="tpu")'
+                )
+        return compile_fx(model, example_inputs, *args, **kwargs)
+
+    module.compile_fx = checked
+
+
+def _checkpoint_rng(module) -> None:
+    """Recomputation with random ops: torch's higher-order ops know a closed list of devices."""
+    import torch
+    from torch._C import DispatchKey
+
+    save, run = module.run_and_save_rng_state, module.run_with_rng_state
+    save_others = save.py_kernels[DispatchKey.BackendSelect]
+    run_others = run.py_kernels[DispatchKey.BackendSelect]
+
+    def save_tpu(op, *args, **kwargs):
+        return torch.tpu.get_rng_state(), op(*args, **kwargs)
+
+    def run_tpu(rng_state, op, *args, **kwargs):
+        before = torch.tpu.get_rng_state()
+        torch.tpu.set_rng_state(rng_state.cpu())
+        try:
+            return op(*args, **kwargs)
+        finally:
+            torch.tpu.set_rng_state(before)
+
+    def save_select(op, *args, **kwargs):
+        chosen = save_tpu if module.get_device(args, kwargs) == "tpu" else save_others
+        return chosen(op, *args, **kwargs)
+
+    def run_select(rng_state, op, *args, **kwargs):
+        chosen = run_tpu if module.get_device(args, kwargs) == "tpu" else run_others
+        return chosen(rng_state, op, *args, **kwargs)
+
+    for op, direct, select in ((save, save_tpu, save_select), (run, run_tpu, run_select)):
+        op.py_kernels[DispatchKey.PrivateUse1] = direct
+        op.py_kernels[DispatchKey.BackendSelect] = select
+        op._dispatch_cache.clear()
+    # The fake and proxy kernels hold the old selection in their closures.
+    for op, select in ((save, save_select), (run, run_select)):
+        for kernel in list(op.python_key_table.values()) + list(op.py_kernels.values()):
+            function = getattr(kernel, "__wrapped__", kernel)
+            closure = getattr(function, "__closure__", None) or ()
+            names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+            for name, cell in zip(names, closure):
+                if name == "impl_backend_select":
+                    cell.cell_contents = select
+
+
+def _autocast_dtype(torch) -> None:
+    """The autocast dtype is per thread in torch and half by default; bfloat16 is the device's, on every thread."""
+    import threading
+
+    from torch.amp import autocast_mode
+
+    seen = threading.local()
+    seen.done = True   # this thread: set by the registration
+    init = autocast_mode.autocast.__init__
+
+    def __init__(self, device_type, dtype=None, enabled=True, cache_enabled=None):
+        if device_type == "tpu" and not getattr(seen, "done", False):
+            seen.done = True
+            torch.set_autocast_dtype("tpu", torch.bfloat16)
+        init(self, device_type, dtype, enabled, cache_enabled)
+
+    __init__.__doc__ = init.__doc__
+    autocast_mode.autocast.__init__ = __init__
+
+
+def rebuild_tensor(data, device, requires_grad, kind):
+    import torch
+
+    tensor = data.to(f"tpu:{device}")
+    if kind is not torch.Tensor:
+        tensor = kind(tensor, requires_grad)
+    return tensor.requires_grad_(requires_grad) if tensor.is_leaf else tensor
+
+
+def _multiprocessing(torch) -> None:
+    """A tpu tensor in a multiprocessing queue arrives as a copy on the same device index."""
+    from multiprocessing.reduction import ForkingPickler
+
+    from torch.multiprocessing import reductions
+
+    before = reductions.reduce_tensor
+
+    def reduce_tensor(tensor):
+        if tensor.device.type != "tpu":
+            return before(tensor)
+        if tensor.requires_grad and not tensor.is_leaf:
+            raise RuntimeError(
+                "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd does not support "
+                "crossing process boundaries.  If you just want to transfer the data, call detach() on the tensor "
+                "before serializing (e.g., putting it on the queue)."
+            )
+        kind = torch.nn.Parameter if isinstance(tensor, torch.nn.Parameter) else torch.Tensor
+        return rebuild_tensor, (tensor.detach().cpu(), tensor.device.index, tensor.requires_grad, kind)
+
+    ForkingPickler.register(torch.Tensor, reduce_tensor)
+    ForkingPickler.register(torch.nn.parameter.Parameter, reduce_tensor)
+
+
+def _dlpack(torch) -> None:
+    """Export copies to the CPU; a zero-copy export is refused (design D2)."""
+    export, where = torch.Tensor.__dlpack__, torch.Tensor.__dlpack_device__
+
+    def __dlpack__(self, *args, **kwargs):
+        if self.device.type != "tpu":
+            return export(self, *args, **kwargs)
+        if kwargs.get("copy") is False:
+            raise BufferError("tpu: memory of the device cannot be shared through DLPack without a copy")
+        device = kwargs.get("dl_device")
+        if device is not None and int(device[0]) != 1:
+            raise BufferError("tpu: DLPack export goes to the CPU only (dl_device=(1, 0))")
+        return export(self.detach().cpu())
+
+    def __dlpack_device__(self):
+        if self.device.type != "tpu":
+            return where(self)
+        return (torch.utils.dlpack.DLDeviceType.kDLCPU, 0)
+
+    torch.Tensor.__dlpack__ = __dlpack__
+    torch.Tensor.__dlpack_device__ = __dlpack_device__

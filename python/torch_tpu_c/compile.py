@@ -1,0 +1,501 @@
+"""``torch.compile(backend="tpu")``: AOTAutograd graphs become one program each.
+
+    FX graph (symbolic) ─ one walk per binding of its symbols ─> core graph ─> executable
+
+A graph is walked at its first call and at the first call of each new binding; the walk is an interpretation in which
+tensors are values of the core's graph and everything else is a Python number. What AOTAutograd makes functional
+stays functional: mutations and aliases are its business. Graphs that hold calls of other libraries' ops or
+higher-order ops run op by op.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+import re
+
+import torch
+
+from . import graph as core_graph
+from .dtypes import FROM_CORE, TO_CORE
+
+_numbers = itertools.count()
+
+
+def tpu_backend(module: torch.fx.GraphModule, example_inputs, *, options=None, mode=None, **kwargs):
+    """The Dynamo backend. ``options``: ``keep_text`` keeps each program's StableHLO text on the compiled function."""
+    from torch._dynamo.backends.common import aot_autograd
+
+    options = dict(options or {})
+    unknown = set(options) - {"keep_text"}
+    if unknown:
+        raise ValueError(f'torch.compile(backend="tpu"): unknown options {sorted(unknown)}; known: keep_text')
+    compiler = functools.partial(compile_graph, options=options)
+    return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler, decompositions=decompositions())(
+        module, example_inputs
+    )
+
+
+@functools.cache
+def decompositions() -> dict:
+    """PyTorch's decompositions of every op that the core's table does not have."""
+    from torch._decomp import decomposition_table
+
+    return {
+        op: function
+        for op, function in decomposition_table.items()
+        if isinstance(op, torch._ops.OpOverload) and op not in _BUILT_IN and core_graph.find(op_name(op)) is None
+    }
+
+
+def op_name(op) -> str:
+    """Name in the core's table: "add.Tensor", "relu"."""
+    name = op._schema.name.removeprefix("aten::")
+    return f"{name}.{op._schema.overload_name}" if op._schema.overload_name else name
+
+
+class Unsupported(NotImplementedError):
+    pass
+
+
+def compile_graph(module: torch.fx.GraphModule, example_inputs, options=None):
+    """Compiles one functional graph; the result takes its arguments in a list (boxed convention)."""
+    return _Compiled(module, options or {})
+
+
+class _Compiled:
+    _boxed_call = True
+
+    def __init__(self, module, options):
+        self.module = module
+        self.options = options
+        self.name = f"graph{next(_numbers)}"
+        self.plans: dict = {}
+        self.placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
+        self.symbols = [
+            index for index, node in enumerate(self.placeholders) if not isinstance(node.meta.get("val"), torch.Tensor)
+        ]
+        self.opaque = _opaque(module)
+
+    def __call__(self, args):
+        if self.opaque:
+            return torch.fx.Interpreter(self.module).run(*args)
+        key = tuple(args[index] for index in self.symbols)
+        try:
+            plan = self.plans.get(key)
+        except TypeError:   # an argument that is no number (an opaque object): op by op
+            self.opaque = "argument"
+            return torch.fx.Interpreter(self.module).run(*args)
+        if plan is None:
+            plan = self.plans[key] = _Walk(self, args).plan
+        return plan.run(args)
+
+    def texts(self) -> list:
+        """StableHLO text of each binding's program (option keep_text)."""
+        return [plan.executable.text for plan in self.plans.values() if plan.executable is not None]
+
+
+def _opaque(module) -> str | None:
+    """Name of a call that cannot be part of a program, or None."""
+    for node in module.graph.nodes:
+        if node.op in ("call_module", "call_method"):
+            return str(node.target)
+        if node.op == "get_attr" and isinstance(_attribute(module, node.target), torch.nn.Module):
+            return str(node.target)
+        if node.op == "call_function":
+            target = node.target
+            if isinstance(target, torch._ops.HigherOrderOperator):
+                return str(target)
+            if isinstance(target, torch._ops.OpOverload) and target.namespace not in ("aten", "prims"):
+                return str(target)
+    return None
+
+
+def _attribute(module, path):
+    for part in path.split("."):
+        module = getattr(module, part)
+    return module
+
+
+class _Plan:
+    """How a call's arguments become the program's, and its outputs the call's."""
+
+    __slots__ = ("executable", "inputs", "constants", "device", "outputs")
+
+    def run(self, args):
+        if self.executable is None:
+            made = ()
+        else:
+            inputs = [args[index] for index in self.inputs]
+            if self.constants:
+                inputs += self.constants
+            args.clear() if isinstance(args, list) and not self._reads_args() else None
+            made = torch.ops.tpu_c.graph_run.default(
+                self.executable.handle, inputs, [], [], self.device, self.executable.outputs
+            )
+        return [step(args, made) for step in self.outputs]
+
+    def _reads_args(self) -> bool:
+        return any(step.reads_args for step in self.outputs)
+
+
+class _Output:
+    """One result of the call."""
+
+    __slots__ = ("reads_args", "index", "order", "cpu", "constant")
+
+    def __init__(self, *, argument=None, made=None, order=None, cpu=False, constant=None):
+        self.reads_args = argument is not None
+        self.index = argument if argument is not None else made
+        self.order, self.cpu, self.constant = order, cpu, constant
+
+    def __call__(self, args, made):
+        if self.index is None:
+            return self.constant
+        if self.reads_args:
+            return args[self.index]
+        tensor = made[self.index]
+        if self.order is not None:
+            tensor = tensor.permute(self.order)
+        return tensor.cpu() if self.cpu else tensor
+
+
+class _Walk:
+    def __init__(self, compiled: _Compiled, args):
+        self.compiled = compiled
+        self.module = compiled.module
+        self.env: dict = {}
+        self.binding: dict = {}
+        self.device = _device(compiled.placeholders, self.module, args)
+        self.graph = core_graph.Graph(self.device, compiled.name)
+        self.plan = _Plan()
+        self.plan.inputs, self.plan.constants, self.plan.outputs = [], [], []
+        self.plan.device = self.device
+        self.plan.executable = None
+        position = 0
+        pending_constants = []
+        for node in self.module.graph.nodes:
+            if node.op == "placeholder":
+                self._placeholder(node, args[position], position)
+                position += 1
+            elif node.op == "get_attr":
+                pending_constants.append(node)
+                value = _attribute(self.module, node.target)
+                self.env[node] = self._input(value, None)
+                self.plan.constants.append(value)
+            elif node.op == "output":
+                self._outputs(node)
+            else:
+                self.env[node] = self._call(node)
+        # Constants are passed behind the arguments: the graph's inputs must stand in that order.
+        if pending_constants and self._inputs_out_of_order:
+            raise AssertionError("constants precede placeholders")
+        if self.graph.outputs:
+            self.plan.executable = self.graph.compile(bool(compiled.options.get("keep_text")))
+
+    _inputs_out_of_order = False
+
+    def _input(self, tensor, index):
+        if self.plan.constants and index is not None:
+            self._inputs_out_of_order = True
+        number = TO_CORE.get(tensor.dtype)
+        if number is None:
+            raise Unsupported(f'torch.compile(backend="tpu"): dtype {tensor.dtype} of an input is not supported')
+        return self.graph.input(number, tuple(tensor.shape), index)
+
+    def _placeholder(self, node, value, index):
+        if isinstance(value, torch.Tensor):
+            self.env[node] = self._input(value, index)
+            self.plan.inputs.append(index)
+            return
+        symbol = node.meta.get("val")
+        if isinstance(symbol, (torch.SymInt, torch.SymFloat, torch.SymBool)):
+            self.binding[symbol.node.expr] = value
+        self.env[node] = value
+
+    # ---- nodes ------------------------------------------------------------------------------------
+    def _read(self, value):
+        if isinstance(value, torch.fx.Node):
+            return self.env[value]
+        if isinstance(value, (list, tuple)):
+            return [self._read(item) for item in value]
+        return value
+
+    def _call(self, node):
+        target = node.target
+        args = [self._read(value) for value in node.args]
+        kwargs = {name: self._read(value) for name, value in node.kwargs.items()}
+        if target is operator.getitem:
+            return args[0][args[1]]
+        if not isinstance(target, torch._ops.OpOverload):
+            if any(isinstance(value, core_graph.Value) for value in [*args, *kwargs.values()]):
+                raise Unsupported(self._where(node, f"{target} on tensors"))
+            return target(*args, **kwargs)
+        special = _SPECIAL.get(target)
+        if special is not None:
+            return special(self, node, args, kwargs)
+        op = core_graph.find(op_name(target))
+        if op is None:
+            raise Unsupported(self._where(node, f"{target._schema.name}.{target._schema.overload_name or 'default'} has no kernel"))
+        return self.lower(node, op, target._schema, args, kwargs)
+
+    def lower(self, node, op, schema, args, kwargs):
+        file, line = _user_line(node)
+        self.graph.location(file, line, node.name)
+        encoded = []
+        for position, argument in enumerate(schema.arguments):
+            if position < len(args):
+                value = args[position]
+            elif argument.name in kwargs:
+                value = kwargs[argument.name]
+            else:
+                value = argument.default_value
+            encoded.append(self._encode(node, argument, value))
+        try:
+            results = self.graph.call(op, encoded)
+        except NotImplementedError as error:
+            raise Unsupported(self._where(node, str(error))) from None
+        except (RuntimeError, IndexError) as error:
+            if file:
+                error.args = (f"{error}\n(in a graph compiled for tpu, from {file}:{line})",)
+            raise
+        returns = schema.returns
+        if len(returns) == 1 and not isinstance(returns[0].type, torch.ListType):
+            return results[0] if results else None
+        return results
+
+    def _encode(self, node, argument, value):
+        graph = self.graph
+        kind = argument.real_type if hasattr(argument, "real_type") else argument.type
+        if isinstance(kind, torch.OptionalType):
+            kind = kind.getElementType()
+        text = str(kind)
+        if isinstance(kind, torch.ListType):
+            if value is None:
+                return core_graph.Arg(kind=core_graph.NONE)
+            values = value if isinstance(value, (list, tuple)) else [value]
+            element = str(kind.getElementType()).removeprefix("Optional[").removesuffix("]")
+            if "Tensor" in element:
+                return graph.tensors([self._as_tensor(item) for item in values])
+            if element in ("int", "SymInt"):
+                return graph.ints([int(item) for item in values])
+            if element == "float":
+                return graph.floats([float(item) for item in values])
+            if element == "bool":
+                return graph.bools([bool(item) for item in values])
+            return graph.scalars(list(values))
+        if text == "Tensor":
+            return graph.tensor(self._as_tensor(value))
+        if isinstance(value, torch.dtype):
+            number = TO_CORE.get(value)
+            if number is None:
+                raise Unsupported(self._where(node, f"dtype {value}"))
+            return graph.dtype(number)
+        if text == "Generator":
+            return core_graph.Arg(kind=core_graph.GENERATOR)
+        if isinstance(value, (torch.device, torch.layout, torch.memory_format)):
+            return core_graph.Arg(kind=core_graph.IGNORED)
+        if value is None:
+            ignored = argument.name in ("layout", "device", "pin_memory", "memory_format")
+            return core_graph.Arg(kind=core_graph.IGNORED if ignored else core_graph.NONE)
+        if argument.name == "pin_memory":
+            return core_graph.Arg(kind=core_graph.IGNORED)
+        if isinstance(value, str):
+            return graph.string(value)
+        if text == "bool":
+            return graph.number(bool(value), core_graph.BOOL)
+        if text in ("int", "SymInt"):
+            return graph.number(int(value), core_graph.INT)
+        if text in ("float", "SymFloat"):
+            return graph.number(float(value), core_graph.FLOAT)
+        if isinstance(value, (bool, int, float, complex)):
+            return graph.number(value)
+        raise Unsupported(self._where(node, f"argument {argument.name} of type {text}"))
+
+    @staticmethod
+    def _as_tensor(value):
+        if value is None or isinstance(value, core_graph.Value):
+            return value
+        return core_graph.HostScalar(value)
+
+    def _where(self, node, what: str) -> str:
+        file, line = _user_line(node)
+        place = f" (from {file}:{line})" if file else ""
+        return f'torch.compile(backend="tpu"): {what}{place}'
+
+    # ---- results ----------------------------------------------------------------------------------
+    def _outputs(self, node):
+        made: dict = {}
+        values = node.args[0]
+        for item in values if isinstance(values, (list, tuple)) else [values]:
+            value = self._read(item)
+            if not isinstance(value, core_graph.Value):
+                self.plan.outputs.append(_Output(constant=value))
+                continue
+            fake = item.meta.get("val")
+            if value.input_index is not None and item.op == "placeholder":
+                self.plan.outputs.append(_Output(argument=value.input_index))
+                continue
+            if item in made:
+                self.plan.outputs.append(made[item])
+                continue
+            fake_dtype = TO_CORE.get(fake.dtype) if isinstance(fake, torch.Tensor) else value.dtype
+            if fake_dtype is not None and fake_dtype != value.dtype:
+                raise AssertionError(
+                    self._where(item, f"{item.target} gives {FROM_CORE.get(value.dtype)}, torch expects {fake.dtype}")
+                )
+            order = self._order(fake, value)
+            inverse = None
+            if order is not None:
+                op = core_graph.find("permute")
+                if op is not None:
+                    value = self.graph.call(op, [self.graph.tensor(value), self.graph.ints(order)])[0]
+                    inverse = [order.index(dim) for dim in range(len(order))]
+            index = self.graph.output(value)
+            cpu = isinstance(fake, torch.Tensor) and fake.device.type == "cpu" and self._has_tpu()
+            output = _Output(made=index, order=inverse, cpu=cpu)
+            made[item] = output
+            self.plan.outputs.append(output)
+
+    def _has_tpu(self) -> bool:
+        return True
+
+    def _order(self, fake, value):
+        """Dimensions from outermost to innermost in memory, if that is not their own order."""
+        if not isinstance(fake, torch.Tensor) or len(value.sizes) < 2:
+            return None
+        strides = [self._integer(stride) for stride in fake.stride()]
+        if None in strides or 0 in value.sizes:
+            return None
+        dims = [dim for dim in range(len(strides)) if value.sizes[dim] != 1]
+        if any(strides[a] < strides[b] for a, b in zip(dims, dims[1:])):
+            order = sorted(range(len(strides)), key=lambda dim: (-strides[dim], dim))
+            expected = 1
+            for dim in reversed(order):   # dense only: no gaps, no overlap
+                if value.sizes[dim] != 1 and strides[dim] != expected:
+                    return None
+                expected *= value.sizes[dim]
+            return order
+        return None
+
+    def _integer(self, value):
+        if not isinstance(value, torch.SymInt):
+            return int(value)
+        try:
+            return int(value.node.expr.xreplace(self.binding))
+        except (TypeError, AttributeError):
+            return None
+
+
+def _device(placeholders, module, args) -> int:
+    for value in args:
+        if isinstance(value, torch.Tensor) and value.device.type == "tpu":
+            return value.device.index
+    for node in module.graph.nodes:
+        value = node.meta.get("val")
+        if isinstance(value, torch.Tensor) and value.device.type == "tpu":
+            return value.device.index or 0
+    return torch.accelerator.current_device_index()
+
+
+_FRAME = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def _user_line(node) -> tuple:
+    """File and line of the user's code that a node comes from; ("", 0) if unknown."""
+    found = _FRAME.findall(node.meta.get("stack_trace") or "")
+    return (found[-1][0], int(found[-1][1])) if found else ("", 0)
+
+
+# ---- nodes that are no ops of the table ------------------------------------------------------------
+def _same(walk, node, args, kwargs):
+    value = args[0]
+    # A new node: an output that is a copy of an argument must not be the argument itself.
+    return core_graph.Value(value.id, value.dtype, value.sizes)
+
+
+def _nothing(walk, node, args, kwargs):
+    return None
+
+
+def _size(walk, node, args, kwargs):
+    return args[0].sizes[args[1]] if len(args) > 1 else list(args[0].sizes)
+
+
+def _numel(walk, node, args, kwargs):
+    total = 1
+    for size in args[0].sizes:
+        total *= size
+    return total
+
+
+def _stride(walk, node, args, kwargs):
+    return walk._integer(node.args[0].meta["val"].stride(args[1]))
+
+
+def _offset(walk, node, args, kwargs):
+    return walk._integer(node.args[0].meta["val"].storage_offset())
+
+
+def _convert(walk, node, value, dtype):
+    if dtype is None or TO_CORE.get(dtype) == value.dtype:
+        return core_graph.Value(value.id, value.dtype, value.sizes)
+    op = core_graph.find("_to_copy")
+    if op is None:
+        raise Unsupported(walk._where(node, "aten::_to_copy has no kernel"))
+    return walk.lower(node, op, torch.ops.aten._to_copy.default._schema, [value], {"dtype": dtype})
+
+
+def _to_copy(walk, node, args, kwargs):
+    return _convert(walk, node, args[0], kwargs.get("dtype"))
+
+
+def _convert_element_type(walk, node, args, kwargs):
+    return _convert(walk, node, args[0], args[1])
+
+
+def _empty(walk, node, args, kwargs):
+    """Uninitialised memory is zero."""
+    fake = node.meta["val"]
+    sizes = [walk._integer(size) for size in fake.shape]
+    return walk.lower(
+        node, core_graph.find("full"), torch.ops.aten.full.default._schema, [sizes, 0], {"dtype": fake.dtype}
+    )
+
+
+def _special_table() -> dict:
+    aten, prims = torch.ops.aten, torch.ops.prims
+    table = {
+        aten.sym_size.int: _size,
+        aten.sym_size.default: _size,
+        aten.sym_numel.default: _numel,
+        aten.sym_stride.int: _stride,
+        aten.sym_storage_offset.default: _offset,
+        aten.detach.default: _same,
+        aten.alias.default: _same,
+        aten.clone.default: _same,
+        aten.contiguous.default: _same,
+        aten.lift_fresh.default: _same,
+        aten.lift_fresh_copy.default: _same,
+        aten._to_copy.default: _to_copy,
+        prims.convert_element_type.default: _convert_element_type,
+        prims.device_put.default: _same,
+        aten._assert_async.msg: _nothing,
+        aten._assert_async.default: _nothing,
+        aten._assert_scalar.default: _nothing,
+        aten._assert_tensor_metadata.default: _nothing,
+        aten.sym_constrain_range.default: _nothing,
+        aten.sym_constrain_range_for_size.default: _nothing,
+        aten.empty.memory_format: _empty,
+        aten.empty_like.default: _empty,
+        aten.empty_strided.default: _empty,
+        aten.new_empty.default: _empty,
+        aten.new_empty_strided.default: _empty,
+        aten.empty_permuted.default: _empty,
+    }
+    return table
+
+
+_SPECIAL = _special_table()
+_BUILT_IN = set(_SPECIAL)

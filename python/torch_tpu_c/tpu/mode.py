@@ -1,0 +1,53 @@
+"""Eager modes: strict (each op runs as it is called), debug (blocking, with checks and locations)."""
+
+from __future__ import annotations
+
+import enum
+import os
+
+from .. import _core
+
+
+class EagerMode(enum.Enum):
+    DEFER_NEVER = "strict"
+    DEFER_NEVER_AND_LAUNCH_BLOCKING = "debug"
+    DEFER_AND_FUSE = "defer_and_fuse"
+
+
+def _current() -> EagerMode:
+    debug = _core.core().tt_setting_get(_core.DEBUG)
+    return EagerMode.DEFER_NEVER_AND_LAUNCH_BLOCKING if debug else EagerMode.DEFER_NEVER
+
+
+class eager_mode:
+    """Sets the eager mode at once; as a context manager it restores the former one.
+
+    With no argument it only holds the current mode, in ``.mode``.
+    """
+
+    def __init__(self, mode=None):
+        self._before = _current()
+        if mode is None:
+            self.mode = self._before
+            return
+        self.mode = mode if isinstance(mode, EagerMode) else EagerMode(str(mode))
+        _set(self.mode)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        _set(self._before)
+        return False
+
+
+def _set(mode: EagerMode) -> None:
+    if mode is EagerMode.DEFER_AND_FUSE:
+        raise NotImplementedError('torch.tpu.eager_mode("defer_and_fuse"): deferred eager execution is not implemented yet')
+    _core.check(_core.core().tt_setting_set(_core.DEBUG, int(mode is EagerMode.DEFER_NEVER_AND_LAUNCH_BLOCKING)))
+
+
+def from_environment() -> None:
+    """Applies TPU_LAUNCH_BLOCKING at registration."""
+    if os.environ.get("TPU_LAUNCH_BLOCKING", "0") not in ("", "0"):
+        _set(EagerMode.DEFER_NEVER_AND_LAUNCH_BLOCKING)

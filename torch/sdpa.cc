@@ -1,0 +1,52 @@
+// Which scaled_dot_product_attention torch takes for our tensors: the fused op where the core has it.
+#include <ATen/native/DispatchStub.h>
+#include <ATen/native/transformers/attention.h>
+#include <ATen/native/transformers/sdp_utils_cpp.h>
+#include <ATen/ops/all.h>
+#include <ATen/ops/eq.h>
+#include <torch/library.h>
+
+#include "shim.h"
+
+namespace tpu {
+namespace {
+
+bool has_fused() {
+  static const bool has = tt_aten_find("_scaled_dot_product_fused_attention_overrideable") != SIZE_MAX;
+  return has;
+}
+
+int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+               const std::optional<at::Tensor>& mask, double dropout, bool /*causal*/,
+               std::optional<double> /*scale*/, bool /*enable_gqa*/) {
+  const auto type = query.scalar_type();
+  const bool fused =
+      has_fused() && at::globalContext().userEnabledOverrideableSDP() && query.dim() == 4 && key.dim() == 4 &&
+      value.dim() == 4 && key.scalar_type() == type && value.scalar_type() == type &&
+      c10::isFloatingType(type) && dropout == 0.0 && query.size(1) == key.size(1) && key.size(1) == value.size(1) &&
+      query.size(0) == key.size(0) && !query.is_nested() &&
+      !(mask && mask->defined() && mask->requires_grad() && c10::GradMode::is_enabled());
+  return static_cast<int64_t>(fused ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
+}
+
+bool equal(const at::Tensor& a, const at::Tensor& b) {
+  TORCH_CHECK(a.device() == b.device(), "Expected all tensors to be on the same device, but found at least two devices, ",
+              a.device(), " and ", b.device(), "!");
+  TORCH_CHECK(a.scalar_type() == b.scalar_type(), "Expected object of data type ", a.scalar_type(),
+              " but got data type ", b.scalar_type(), " for argument 'other' in call to 'equal'");
+  if (a.sizes() != b.sizes()) return false;
+  if (a.numel() == 0) return true;
+  return at::all(at::eq(a, b)).item<bool>();
+}
+
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_fused_sdp_choice", TORCH_FN(choose));
+  m.impl("equal", TORCH_FN(equal));
+}
+
+}  // namespace
+}  // namespace tpu
+
+namespace at::native {
+REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &tpu::choose);
+}
