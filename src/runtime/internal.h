@@ -1,0 +1,113 @@
+// Shared by the files of runtime/ only.
+#ifndef TT_RUNTIME_INTERNAL_H_
+#define TT_RUNTIME_INTERNAL_H_
+
+#include "base/alloc.h"
+#include "base/thread.h"
+#include "pjrt/pjrt_c_api.h"
+#include "pjrt/pjrt_tt_extension.h"
+#include "runtime/runtime.h"
+
+struct tt_rt_plugin_s {            // made once, never freed (R1)
+  const PJRT_Api* api;
+  char* path;
+  const tt_pjrt_extension_t* extension;   // NULL: not ours
+  char fingerprint[32];            // "" if not ours
+  struct tt_rt_plugin_s* next;     // registry
+};
+
+typedef struct tt_rt_device_s {
+  PJRT_Device* handle;
+  PJRT_Memory* memory;             // default; NULL if the plugin has none
+  tt_rt_device_info_t info;        // strings belong to the plugin
+  char* kind;                      // NUL-terminated copies
+  char* debug_string;
+} tt_rt_device_t;
+
+struct tt_rt_client_s {
+  int32_t references;              // atomic
+  tt_rt_plugin_t* plugin;
+  PJRT_Client* handle;
+  char* platform;
+  tt_rt_device_t* devices;
+  size_t device_count;
+  tt_target_t target;
+  uint32_t handover;               // atomic
+  // free buffer records
+  uint32_t spin;                   // atomic; guards the two below
+  tt_rt_buffer_t* free_buffers;
+  struct tt_rt_buffer_chunk_s* chunks;
+};
+
+struct tt_rt_buffer_s {
+  int32_t references;              // atomic
+  uint32_t device;
+  tt_rt_client_t* client;
+  PJRT_Buffer* handle;
+  tt_dtype_t dtype;
+  uint32_t rank;
+  size_t bytes;
+  int64_t dims[TT_MAX_RANK];
+  tt_rt_buffer_t* next_free;
+};
+
+struct tt_rt_executable_s {
+  int32_t references;              // atomic
+  tt_rt_client_t* client;
+  PJRT_LoadedExecutable* handle;
+  size_t device_count;             // replicas * partitions
+  uint32_t* devices;               // [device_count] indices of the client's devices
+  size_t output_count;
+  // per output, NULL when the plugin does not say: then each buffer is asked
+  tt_dtype_t* output_dtypes;
+  uint32_t* output_ranks;
+  const int64_t** output_dims;
+  int64_t* extents;
+};
+
+// ---- calls -------------------------------------------------------------------------------------
+// A zeroed argument struct that carries its size (R2).
+#define TT_RT_ARGS(slot, name) \
+  PJRT_##slot##_Args name;     \
+  memset(&name, 0, sizeof(name)); \
+  name.struct_size = sizeof(name)
+#define TT_RT_HAS(plugin, slot) \
+  ((plugin)->api->struct_size >= PJRT_SIZE_THROUGH(PJRT_Api, slot) && (plugin)->api->slot != NULL)
+// Calls a slot; the status says what went wrong (R2, R3), or is an injected fault.
+#define TT_RT_CALL(plugin, slot, args)                                                       \
+  (TT_UNLIKELY(!TT_RT_HAS(plugin, slot)) ? tt_rt_absent(plugin, "PJRT_" #slot)               \
+   : TT_UNLIKELY(tt_rt_fault_due()) ? tt_rt_injected("PJRT_" #slot)                          \
+                                    : tt_rt_take_error(plugin, (plugin)->api->slot(args)))
+tt_status_t tt_rt_absent(const tt_rt_plugin_t* plugin, const char* slot);
+tt_status_t tt_rt_injected(const char* slot);
+tt_status_t tt_rt_error_to_status(const tt_rt_plugin_t* plugin, PJRT_Error* error);
+static inline tt_status_t tt_rt_take_error(const tt_rt_plugin_t* plugin, PJRT_Error* error) {
+  return TT_LIKELY(error == NULL) ? TT_OK_STATUS : tt_rt_error_to_status(plugin, error);
+}
+extern int64_t tt_rt_fault_countdown;   // atomic; 0: disarmed
+bool tt_rt_fault_step(void);
+static inline bool tt_rt_fault_due(void) {
+  return TT_UNLIKELY(__atomic_load_n(&tt_rt_fault_countdown, __ATOMIC_RELAXED) != 0) && tt_rt_fault_step();
+}
+
+// Waits for an event and destroys it; NULL counts as done.
+tt_status_t tt_rt_event_await(const tt_rt_plugin_t* plugin, PJRT_Event* event) TT_MUST_USE;
+
+// ---- objects -----------------------------------------------------------------------------------
+// Takes over `handle`. dims NULL: the plugin is asked for type and shape.
+tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer* handle, tt_dtype_t dtype, size_t rank,
+                              const int64_t* dims, tt_rt_buffer_t** out_buffer) TT_MUST_USE;
+void tt_rt_buffer_handle_destroy(tt_rt_client_t* client, PJRT_Buffer* handle);
+void tt_rt_buffer_chunks_free(tt_rt_client_t* client);
+tt_status_t tt_rt_check_device(const tt_rt_client_t* client, size_t device) TT_MUST_USE;
+
+// ---- counters ----------------------------------------------------------------------------------
+extern tt_rt_counters_t tt_rt_counts;   // each field atomic
+#define TT_RT_COUNT(field, amount) __atomic_fetch_add(&tt_rt_counts.field, (uint64_t)(amount), __ATOMIC_RELAXED)
+
+// ---- the dynamic loader (plugin_os.c) ----------------------------------------------------------
+typedef const PJRT_Api* (*tt_rt_get_api_t)(void);
+// NOT_FOUND: no such library; UNIMPLEMENTED: it does not export GetPjrtApi.
+tt_status_t tt_rt_os_load(const char* path, tt_rt_get_api_t* out_get_api) TT_MUST_USE;
+
+#endif  // TT_RUNTIME_INTERNAL_H_
