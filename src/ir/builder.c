@@ -80,6 +80,30 @@ static void append_op(tt_block_t* block, tt_op_t* op) {
   block->last = op;
 }
 
+// Allocates and appends an op like `shape`, whose operands and attributes are the caller's.
+static tt_op_t* place_op(tt_builder_t* b, const tt_op_t* shape, const tt_type_t* const* result_types,
+                         tt_type_map_t map, void* self) {
+  tt_op_t* op = allocate_op(b, shape);
+  if (!op) return NULL;
+  for (uint32_t i = 0; i < shape->operand_count; ++i) {
+    op->operands[i] = shape->operands[i];
+    ++op->operands[i]->uses;
+  }
+  for (uint16_t i = 0; i < shape->attr_count; ++i) {
+    tt_attr_t* attr = &op->attrs[i];
+    if (!tt_attr_copy(&b->module->arena, &shape->attrs[i], map, self, attr)) return tt_b_out_of_memory(b);
+    if (attr->kind == TT_AK_DENSE && !(attr->dense.type = tt_type_intern(b->module, attr->dense.type))) {
+      return tt_b_out_of_memory(b);
+    }
+  }
+  for (uint32_t i = 0; i < shape->result_count; ++i) {
+    if (!result_types[i]) return tt_b_out_of_memory(b);  // the interner's only way to fail
+    op->results[i] = (tt_value_t){.type = result_types[i], .op = op, .index = i, .id = b->module->value_count++};
+  }
+  append_op(b->block, op);
+  return op;
+}
+
 // Writes up to `capacity` inferred types; the number, or -1 after an error.
 static int64_t infer_types(tt_builder_t* b, const tt_op_t* shape, const tt_type_t** types, uint32_t capacity) {
   tt_infer_t in = {.module = b->module, .names = b->module, .op = shape, .out = types, .capacity = capacity};
@@ -131,24 +155,16 @@ tt_op_t* tt_b_op(tt_builder_t* b, tt_op_kind_t kind, size_t operand_count, tt_va
     result_count = (size_t)count;
   }
   shape.result_count = (uint32_t)result_count;
-  tt_op_t* op = allocate_op(b, &shape);
-  if (!op) return NULL;
-  for (size_t i = 0; i < operand_count; ++i) {
-    op->operands[i] = operands[i];
-    ++operands[i]->uses;
-  }
-  for (size_t i = 0; i < attr_count; ++i) {
-    if (!tt_attr_copy(&b->module->arena, &attrs[i], NULL, NULL, &op->attrs[i])) return tt_b_out_of_memory(b);
-    if (attrs[i].kind == TT_AK_DENSE &&
-        !(op->attrs[i].dense.type = tt_type_intern(b->module, attrs[i].dense.type))) return tt_b_out_of_memory(b);
-  }
-  for (size_t i = 0; i < result_count; ++i) {
-    if (!result_types[i]) return tt_b_out_of_memory(b);  // the interner's only way to fail
-    op->results[i] = (tt_value_t){.type = result_types[i], .op = op, .index = (uint32_t)i,
-                                  .id = b->module->value_count++};
-  }
-  append_op(b->block, op);
-  return op;
+  return place_op(b, &shape, result_types, NULL, NULL);
+}
+
+tt_op_t* tt_b_op_mapped(tt_builder_t* b, const tt_op_t* like, tt_value_t* const* operands,
+                        const tt_type_t* const* result_types, tt_type_map_t map, void* self) {
+  if (!tt_b_ready_list(b, like->operand_count, operands, tt_op_info(like->kind)->name)) return NULL;
+  tt_op_t shape = {.kind = like->kind, .attr_count = like->attr_count, .region_count = like->region_count,
+                   .operand_count = like->operand_count, .result_count = like->result_count,
+                   .operands = (tt_value_t**)operands, .attrs = like->attrs, .loc = b->loc};
+  return place_op(b, &shape, result_types, map, self);
 }
 
 tt_value_t* tt_b_checked(tt_builder_t* b, tt_op_t* op) {

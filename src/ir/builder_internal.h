@@ -8,6 +8,7 @@
 #include "ir/describe.h"
 #include "ir/dim.h"
 #include "ir/infer.h"
+#include "ir/type_table.h"
 
 // False after an error; a NULL value while all is well is our own caller's bug: INTERNAL.
 bool tt_b_ready(tt_builder_t* b, const tt_value_t* x, const char* what);
@@ -22,6 +23,10 @@ static inline tt_value_t* tt_b_one(tt_builder_t* b, tt_op_kind_t kind, size_t op
   return tt_b_result(tt_b_op(b, kind, operand_count, operands, attr_count, attrs, 1,
                              result_type ? &result_type : NULL, 0));
 }
+// An op of the kind, attributes and region count of `like` (of another module) with given operands and results;
+// types inside attributes go through `map`. Regions are empty.
+tt_op_t* tt_b_op_mapped(tt_builder_t* b, const tt_op_t* like, tt_value_t* const* operands,
+                        const tt_type_t* const* result_types, tt_type_map_t map, void* self);
 // Fills the region with {return kind(arg0, arg1)}; arguments of 0-d `type` are added.
 void tt_b_binary_region(tt_builder_t* b, tt_op_t* op, size_t region, tt_op_kind_t kind, const tt_type_t* type);
 // Adds arguments to an op's empty region without moving the insertion point.

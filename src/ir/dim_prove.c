@@ -51,9 +51,11 @@ static bool shifted_nonnegative(const tt_module_t* module, const tt_dim_poly_t* 
 
 static bool prove(const tt_module_t* module, const tt_dim_poly_t* p, prover_t* prover, int steps);
 
-static bool prove_with(const tt_module_t* module, const tt_dim_poly_t* p, uint32_t term, tt_dim_t with, prover_t* prover, int steps) {
+static bool prove_with(const tt_module_t* module, const tt_dim_poly_t* p, uint32_t term, tt_dim_t with,
+                       prover_t* prover, int steps) {
   tt_dim_poly_t value, next;
-  return tt_dim_poly_of(module, with, &value) && replace_atom(p, term, &value, &next) && prove(module, &next, prover, steps);
+  return tt_dim_poly_of(module, with, &value) && replace_atom(p, term, &value, &next) &&
+         prove(module, &next, prover, steps);
 }
 
 // floordiv(a, c), c a positive constant, lies in [(a - c + 1) / c, a / c]: multiply all by c.
@@ -75,7 +77,8 @@ static bool prove_floordiv(const tt_module_t* module, const tt_dim_poly_t* p, ui
   return replace_atom(&scaled, term, &a, &next) && prove(module, &next, prover, steps);
 }
 
-static bool prove_by_atom(const tt_module_t* module, const tt_dim_poly_t* p, uint32_t term, prover_t* prover, int steps) {
+static bool prove_by_atom(const tt_module_t* module, const tt_dim_poly_t* p, uint32_t term, prover_t* prover,
+                          int steps) {
   const tt_dim_entry_t* atom = &module->dims->entries[p->terms[term].factors[0]];
   bool positive = p->terms[term].coefficient > 0;
   switch (atom->kind) {
