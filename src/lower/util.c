@@ -276,3 +276,55 @@ void tt_lx_sort(tt_lower_t* L, tt_value_t* v, int64_t dim, bool descending, bool
   *out_values = &op->results[0];
   if (out_indices && with_index) *out_indices = &op->results[1];
 }
+
+tt_value_t* tt_lx_take_rows(tt_lower_t* L, tt_value_t* operand, tt_value_t* index) {
+  if (!operand || !index) return NULL;
+  int64_t rank = tt_lx_rank(operand), index_rank = tt_lx_rank(index), offsets[TT_MAX_RANK], sizes[TT_MAX_RANK], zero = 0;
+  if (rank < 1 || index_rank + rank - 1 > TT_MAX_RANK) return tt_builder_fail(L->b, TT_UNIMPLEMENTED, "rank over %d", TT_MAX_RANK);
+  for (int64_t i = 0; i < rank - 1; ++i) offsets[i] = index_rank + i;
+  sizes[0] = 1;
+  for (int64_t i = 1; i < rank; ++i) sizes[i] = tt_lx_static_size(L, operand, i);
+  tt_gather_dims_t dims = {.offset_dims = {offsets, (size_t)rank - 1}, .collapsed_slice_dims = {&zero, 1},
+                           .start_index_map = {&zero, 1}, .index_vector_dim = index_rank};
+  if (tt_lx_size(operand, 0) == 0) {   // nothing to take from: only an empty index is in range
+    tt_dim_t out[TT_MAX_RANK];
+    for (int64_t i = 0; i < index_rank; ++i) out[i] = index->type->dims[i];
+    for (int64_t i = 1; i < rank; ++i) out[index_rank + i - 1] = sizes[i];
+    return tt_lx_full(L, tt_lx_dtype(operand), (size_t)(index_rank + rank - 1), out, 0);
+  }
+  return tt_b_gather(L->b, operand, tt_lx_unsqueeze(L, index, index_rank), &dims, sizes, false);
+}
+
+tt_value_t* tt_lx_scatter_rows(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* operand, tt_value_t* index, tt_value_t* updates,
+                               bool unique) {
+  if (!operand || !index || !updates) return NULL;
+  if (tt_type_elems(updates->type) == 0 || tt_type_elems(operand->type) == 0) return operand;
+  int64_t window[TT_MAX_RANK], zero = 0, rank = tt_lx_rank(operand);
+  for (int64_t i = 1; i < rank; ++i) window[i - 1] = i;
+  tt_scatter_dims_t dims = {.update_window_dims = {window, (size_t)rank - 1}, .inserted_window_dims = {&zero, 1},
+                            .scatter_dims_to_operand_dims = {&zero, 1}, .index_vector_dim = 1};
+  return tt_b_scatter(L->b, kind, operand, tt_lx_unsqueeze(L, index, 1), updates, &dims, false, unique);
+}
+
+tt_value_t* tt_lx_take_flat(tt_lower_t* L, tt_value_t* flat, tt_value_t* index) { return tt_lx_take_rows(L, flat, index); }
+
+tt_value_t* tt_lx_scatter_flat(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* flat, tt_value_t* index, tt_value_t* updates) {
+  return tt_lx_scatter_rows(L, kind, flat, tt_lx_flatten(L, index), tt_lx_flatten(L, updates), false);
+}
+
+tt_value_t* tt_lx_pad_dim(tt_lower_t* L, tt_value_t* v, int64_t dim, int64_t low, int64_t high, int64_t interior) {
+  if (!v || (low == 0 && high == 0 && interior == 0)) return v;
+  int64_t lows[TT_MAX_RANK] = {0}, highs[TT_MAX_RANK] = {0}, interiors[TT_MAX_RANK] = {0};
+  lows[dim] = low;
+  highs[dim] = high;
+  interiors[dim] = interior;
+  return tt_b_pad(L->b, v, tt_b_scalar_f64(L->b, tt_lx_dtype(v), 0), lows, highs, interiors);
+}
+
+void tt_lx_contiguous_strides(size_t rank, const int64_t* sizes, int64_t* strides) {
+  int64_t stride = 1;
+  for (size_t i = rank; i-- > 0;) {
+    strides[i] = stride;
+    stride *= TT_MAX(sizes[i], 1);
+  }
+}

@@ -56,6 +56,18 @@ void tt_lx_check_index(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t hi
 void tt_lx_sort(tt_lower_t* L, tt_value_t* v, int64_t dim, bool descending, bool with_index, tt_value_t** out_values,
                 tt_value_t** out_indices);
 
+// operand [n, rest...], index [m...] of i64 in range: [m..., rest...].
+tt_value_t* tt_lx_take_rows(tt_lower_t* L, tt_value_t* operand, tt_value_t* index);
+// operand [n, rest...], index [m], updates [m, rest...]; kind INVALID replaces. Out-of-range rows are dropped.
+tt_value_t* tt_lx_scatter_rows(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* operand, tt_value_t* index, tt_value_t* updates,
+                               bool unique);
+// Elements of 1-d `flat` at any shape of indices, and the reverse (index and updates of one shape).
+tt_value_t* tt_lx_take_flat(tt_lower_t* L, tt_value_t* flat, tt_value_t* index);
+tt_value_t* tt_lx_scatter_flat(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* flat, tt_value_t* index, tt_value_t* updates);
+// Pads dimension `dim` alone (negative: crops), `interior` elements between neighbours; 0 is the value.
+tt_value_t* tt_lx_pad_dim(tt_lower_t* L, tt_value_t* v, int64_t dim, int64_t low, int64_t high, int64_t interior);
+void tt_lx_contiguous_strides(size_t rank, const int64_t* sizes, int64_t* strides);
+
 // Shorthands.
 #define TT_B1(KIND, x) tt_b_unary(L->b, TT_OP_##KIND, (x))
 #define TT_B2(KIND, x, y) tt_b_binary(L->b, TT_OP_##KIND, (x), (y))
