@@ -106,7 +106,7 @@ TT_LOWERING(t_2d) {
   tt_l_return(L, tt_lx_rank(x) == 2 ? swap_dims(L, x, 0, 1) : x);
 }
 
-TT_LOWERING(expand) {
+TT_LOWERING(expand_view) {
   V x = tt_l_tensor(L, 0);
   tt_i64s_t sizes = tt_l_ints(L, 1);
   if (!x) return;
