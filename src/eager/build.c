@@ -182,6 +182,10 @@ tt_value_t* tt_build_scalar(tt_build_t* build, uint32_t index, tt_dtype_t dtype)
   return add_param(build, TT_PARAM_SCALAR, index, dtype, 0, NULL);
 }
 
+tt_value_t* tt_build_input(tt_build_t* build, tt_dtype_t dtype, size_t rank, const int64_t* sizes) {
+  return add_param(build, TT_PARAM_HOST, build->param_count, dtype, rank, sizes);
+}
+
 void tt_build_random(tt_build_t* build, uint64_t words, tt_value_t** out_seed, tt_value_t** out_offset) {
   if (!build->seed) {
     build->seed = add_param(build, TT_PARAM_SEED, 0, TT_DTYPE_U64, 0, NULL);

@@ -42,6 +42,8 @@ void tt_build_end(tt_build_t* build);
 // Sticky errors as in builder.h: NULL after a failure, status from build->b.
 tt_value_t* tt_build_read(tt_build_t* build, size_t view);                    // any view of the frame, also CPU scalars
 void tt_build_write(tt_build_t* build, size_t view, tt_value_t* value);       // value: the view's sizes and dtype
+// A parameter of a graph's own module (text, checks): never executed.
+tt_value_t* tt_build_input(tt_build_t* build, tt_dtype_t dtype, size_t rank, const int64_t* sizes);
 tt_value_t* tt_build_scalar(tt_build_t* build, uint32_t index, tt_dtype_t dtype);
 void tt_build_random(tt_build_t* build, uint64_t words, tt_value_t** out_seed, tt_value_t** out_offset);
 // A fresh storage of value's sizes; strides NULL: contiguous.

@@ -17,7 +17,7 @@
 #include "runtime/runtime.h"
 #include "tt/device.h"
 
-enum { TT_MAX_DEVICES = 64, TT_STREAMS_A_DEVICE = 64 };
+enum { TT_MAX_DEVICES = 256, TT_STREAMS_A_DEVICE = 64 };
 
 typedef struct tt_storage_block_s tt_storage_block_t;
 
