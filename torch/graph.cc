@@ -53,14 +53,14 @@ std::vector<at::Tensor> graph_run(int64_t handle, at::TensorList inputs, at::Int
   return tensors;
 }
 
-at::Generator generator(int64_t device) { return default_generator(static_cast<int>(device)); }
+std::optional<at::Generator> generator(int64_t device) { return default_generator(static_cast<int>(device)); }
 
 }  // namespace
 
 TORCH_LIBRARY(tpu_c, m) {
   m.def("graph_run(int handle, Tensor[] inputs, int[] ints, float[] floats, int device, int outputs) -> Tensor[]",
         TORCH_FN(graph_run));
-  m.def("default_generator(int device) -> Generator", TORCH_FN(generator));
+  m.def("default_generator(int device) -> Generator?", TORCH_FN(generator));
 }
 
 }  // namespace tpu

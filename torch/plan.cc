@@ -224,7 +224,11 @@ void register_one(torch::Library& library, torch::Library& autograd, size_t op, 
         registration().problems += std::string(names[k]) + ": twice in the table\n";
         continue;
       }
-      register_one(*library, *autograd, op, variants[k], *info, names[k]);
+      try {   // a throw here would end the process: this runs while the library loads
+        register_one(*library, *autograd, op, variants[k], *info, names[k]);
+      } catch (const std::exception& error) {
+        registration().problems += std::string(names[k]) + ": " + error.what() + "\n";
+      }
     }
   }
   return true;

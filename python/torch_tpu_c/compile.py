@@ -130,14 +130,10 @@ class _Plan:
             inputs = [args[index] for index in self.inputs]
             if self.constants:
                 inputs += self.constants
-            args.clear() if isinstance(args, list) and not self._reads_args() else None
             made = torch.ops.tpu_c.graph_run.default(
                 self.executable.handle, inputs, [], [], self.device, self.executable.outputs
             )
         return [step(args, made) for step in self.outputs]
-
-    def _reads_args(self) -> bool:
-        return any(step.reads_args for step in self.outputs)
 
 
 class _Output:
@@ -174,13 +170,12 @@ class _Walk:
         self.plan.device = self.device
         self.plan.executable = None
         position = 0
-        pending_constants = []
         for node in self.module.graph.nodes:
             if node.op == "placeholder":
                 self._placeholder(node, args[position], position)
                 position += 1
             elif node.op == "get_attr":
-                pending_constants.append(node)
+                # FX keeps placeholders first: constants are passed behind the arguments.
                 value = _attribute(self.module, node.target)
                 self.env[node] = self._input(value, None)
                 self.plan.constants.append(value)
@@ -188,17 +183,10 @@ class _Walk:
                 self._outputs(node)
             else:
                 self.env[node] = self._call(node)
-        # Constants are passed behind the arguments: the graph's inputs must stand in that order.
-        if pending_constants and self._inputs_out_of_order:
-            raise AssertionError("constants precede placeholders")
         if self.graph.outputs:
             self.plan.executable = self.graph.compile(bool(compiled.options.get("keep_text")))
 
-    _inputs_out_of_order = False
-
     def _input(self, tensor, index):
-        if self.plan.constants and index is not None:
-            self._inputs_out_of_order = True
         number = TO_CORE.get(tensor.dtype)
         if number is None:
             raise Unsupported(f'torch.compile(backend="tpu"): dtype {tensor.dtype} of an input is not supported')
@@ -353,13 +341,10 @@ class _Walk:
                     value = self.graph.call(op, [self.graph.tensor(value), self.graph.ints(order)])[0]
                     inverse = [order.index(dim) for dim in range(len(order))]
             index = self.graph.output(value)
-            cpu = isinstance(fake, torch.Tensor) and fake.device.type == "cpu" and self._has_tpu()
+            cpu = isinstance(fake, torch.Tensor) and fake.device.type == "cpu"
             output = _Output(made=index, order=inverse, cpu=cpu)
             made[item] = output
             self.plan.outputs.append(output)
-
-    def _has_tpu(self) -> bool:
-        return True
 
     def _order(self, fake, value):
         """Dimensions from outermost to innermost in memory, if that is not their own order."""

@@ -7,6 +7,7 @@ Each run is counted in ``torch.tpu.trace_stats()``.
 from __future__ import annotations
 
 import ctypes
+import functools
 import threading
 
 counts: dict = {}
@@ -43,23 +44,74 @@ def _find(name: str, overload: str):
     import torch
 
     namespace, base = name.split("::")
-    packet = getattr(getattr(torch.ops, namespace), base)
-    return getattr(packet, overload or "default")
+    return getattr(getattr(getattr(torch.ops, namespace), base), overload or "default")
+
+
+@functools.cache
+def _table() -> dict:
+    from torch._decomp import core_aten_decompositions
+
+    return dict(core_aten_decompositions().items())
+
+
+def _functional(op):
+    """The functional overload of an out= or in-place one, and how the results go into its targets; or None."""
+    import torch
+
+    schema = op._schema
+    base = schema.name.split("::")[1]
+    outs = [argument.name for argument in schema.arguments if argument.is_out]
+    wanted = [(a.name, str(a.type)) for a in schema.arguments if not a.is_out]
+    packet = getattr(torch.ops.aten, base if outs else base.rstrip("_"), None)
+    if packet is None or (not outs and not base.endswith("_")):
+        return None
+    for name in packet.overloads():
+        other = getattr(packet, name)._schema
+        if other.is_mutable or [(a.name, str(a.type)) for a in other.arguments] != wanted:
+            continue
+        return getattr(packet, name), outs
+    return None
 
 
 def _register(name: str, overload: str) -> bool:
     import torch
-    from torch._decomp import decomposition_table
 
     op = _find(name, overload)
-    function = decomposition_table.get(op)
-    if function is None or op.namespace != "aten":
+    if op.namespace != "aten":
+        return False
+    outs: list = []
+    function = None
+    if not op._schema.is_mutable:
+        function = _table().get(op)
+    else:
+        found = _functional(op)
+        if found is not None:
+            function, outs = _table().get(found[0]), found[1]
+    if function is None:
         return False
     label = f"{name}.{overload}" if overload else name
+    active = threading.local()
 
     def kernel(*args, **kwargs):
+        if getattr(active, "on", False):
+            raise NotImplementedError(f"tpu: {label} has no kernel, and its decomposition needs itself")
         counts[label] = counts.get(label, 0) + 1
-        return function(*args, **kwargs)
+        active.on = True
+        try:
+            targets = [kwargs.pop(out) for out in outs] if outs else []
+            result = function(*args, **kwargs)
+        finally:
+            active.on = False
+        if not op._schema.is_mutable:
+            return result
+        if not outs:
+            return args[0].copy_(result)
+        results = result if isinstance(result, (tuple, list)) else (result,)
+        for target, value in zip(targets, results):
+            if target.shape != value.shape:
+                target.resize_(value.shape)
+            target.copy_(value)
+        return targets[0] if len(targets) == 1 else tuple(targets)
 
     global _library
     if _library is None:

@@ -9,23 +9,37 @@ from .device import index_of
 _PRIVATE_USE_1 = 20   # DeviceType::PrivateUse1
 
 
-class Stream(torch.Stream):
+class _Face(type):
+    """torch's C functions take exactly torch.Stream and torch.Event: ours are constructors of those."""
+
+    def __instancecheck__(cls, instance):
+        return isinstance(instance, cls._torch) and instance.device.type == "tpu"
+
+    def __subclasscheck__(cls, other):
+        return cls in other.__mro__ or issubclass(other, cls._torch)
+
+
+class Stream(metaclass=_Face):
     """A queue of work on one device. ``priority`` below 0 is high."""
+
+    _torch = torch.Stream
 
     def __new__(cls, device=None, priority=0, **kwargs):
         if "stream_id" in kwargs:
-            return super().__new__(cls, **kwargs)
-        return super().__new__(cls, device=torch.device("tpu", index_of(device)), priority=priority)
+            return torch.Stream(**kwargs)
+        return torch.Stream(device=torch.device("tpu", index_of(device)), priority=priority)
 
 
-class Event(torch.Event):
+class Event(metaclass=_Face):
     """A point in a stream; times with ``enable_timing=True``."""
+
+    _torch = torch.Event
 
     def __new__(cls, enable_timing=False, blocking=False, interprocess=False, device=None):
         if interprocess:
             raise NotImplementedError("torch.tpu.Event(interprocess=True): interprocess events are not implemented yet")
-        return super().__new__(
-            cls, device=torch.device("tpu", index_of(device)), enable_timing=enable_timing, blocking=blocking
+        return torch.Event(
+            device=torch.device("tpu", index_of(device)), enable_timing=enable_timing, blocking=blocking
         )
 
 
