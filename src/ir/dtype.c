@@ -98,7 +98,7 @@ static unsigned with_sign(const float_format_t* format, bool negative, unsigned 
 }
 
 static unsigned encode_nan(const float_format_t* format, bool negative) {
-  if (format->exponent_bits == 2) return 0x8;  // f4E2M1FN has no NaN: -0, as ml_dtypes
+  if (format->exponent_bits == 2) return negative ? 0 : 0x8;  // f4E2M1FN has no NaN: a zero, as ml_dtypes
   return with_sign(format, negative, format->nan_code);
 }
 
