@@ -1,0 +1,257 @@
+#include "exec/tile.h"
+
+#include <string.h>
+
+enum { GRAIN = 32768 };   // work of one task, in simple element operations
+
+static inline void load_run(void* out, const char* x, int64_t stride, size_t esize, int64_t n) {
+  if (stride == (int64_t)esize) memcpy(out, x, (size_t)n * esize);
+  else if (stride == 0) tt_k_fill(out, x, esize, (size_t)n);
+  else tt_k_gather_strided(out, x, stride / (int64_t)esize, esize, (size_t)n);
+}
+
+static inline void store_run(char* out, int64_t stride, const void* x, size_t esize, int64_t n) {
+  if (stride == (int64_t)esize) memcpy(out, x, (size_t)n * esize);
+  else tt_k_scatter_strided(out, stride / (int64_t)esize, x, esize, (size_t)n);
+}
+
+// Next row: index vector and every byte offset that follows it.
+static inline int64_t next_row(const tt_tile_t* t, int64_t* index, const int64_t* strides) {
+  int64_t delta = 0;
+  for (uint32_t k = t->loop->rank - 1; k-- > 0;) {
+    delta += strides[k];
+    if (++index[k] < t->dims[k]) return delta;
+    delta -= strides[k] * t->dims[k];
+    index[k] = 0;
+  }
+  return delta;
+}
+
+static void access_rows(tt_tile_t* t, const pd_access_t* a, char* at, char* reg, bool store) {
+  const int64_t* strides = PD_AT(t->plan->bytes, a->strides_at, int64_t);
+  int64_t inner = strides[t->loop->rank - 1];
+  size_t esize = a->esize;
+  if (t->loop->mode == PD_MODE_BLOCK) {
+    int64_t row = strides[t->loop->row_dim];
+    if (!store && row == (int64_t)esize && inner != (int64_t)esize && inner != 0) {
+      tt_k_transpose_block(reg, t->cols, at, 1, inner / (int64_t)esize, (size_t)t->rows, (size_t)t->cols, esize);
+      return;
+    }
+    for (int64_t r = 0; r < t->rows; ++r, at += row, reg += t->cols * (int64_t)esize) {
+      if (store) store_run(at, inner, reg, esize, t->cols); else load_run(reg, at, inner, esize, t->cols);
+    }
+    return;
+  }
+  if (t->rows == 1) {
+    if (store) store_run(at, inner, reg, esize, t->cols); else load_run(reg, at, inner, esize, t->cols);
+    return;
+  }
+  int64_t index[TT_MAX_RANK];
+  memcpy(index, t->row_start, (t->loop->rank - 1) * sizeof *index);
+  for (int64_t r = 0; r < t->rows; ++r) {
+    if (store) store_run(at, inner, reg, esize, t->cols); else load_run(reg, at, inner, esize, t->cols);
+    reg += t->cols * (int64_t)esize;
+    at += next_row(t, index, strides);
+  }
+}
+
+static void iota_rows(tt_tile_t* t, const pd_instr_t* in, int64_t col, char* reg) {
+  const int64_t* s = PD_AT(t->plan->bytes, in->strides_at, int64_t);
+  uint32_t inner = t->loop->rank - 1;
+  int64_t start = in->imm[0] + col * s[inner], index[TT_MAX_RANK];
+  for (uint32_t k = 0; k < inner; ++k) start += t->row_start[k] * s[k];
+  memcpy(index, t->row_start, inner * sizeof *index);
+  for (int64_t r = 0; r < t->rows; ++r) {
+    tt_k_iota((tt_dtype_t)in->dtype, reg, start, s[inner], (size_t)t->cols);
+    reg += t->cols * in->esize;
+    start += t->loop->mode == PD_MODE_BLOCK ? s[t->loop->row_dim] : next_row(t, index, s);
+  }
+}
+
+static inline void compute(const tt_plan_t* plan, void** regs, const pd_instr_t* in, size_t n) {
+  switch (in->op) {
+    case PD_I_UNARY: ((tt_k_unary_fn_t)plan->lanes[in->fn])(regs[in->dst], regs[in->src[0]], n); break;
+    case PD_I_BINARY: ((tt_k_binary_fn_t)plan->lanes[in->fn])(regs[in->dst], regs[in->src[0]], regs[in->src[1]], n); break;
+    case PD_I_TERNARY:
+      ((tt_k_ternary_fn_t)plan->lanes[in->fn])(regs[in->dst], regs[in->src[0]], regs[in->src[1]], regs[in->src[2]], n);
+      break;
+    case PD_I_MOVE: if (regs[in->dst] != regs[in->src[0]]) memcpy(regs[in->dst], regs[in->src[0]], n * in->esize); break;
+    case PD_I_FILL: tt_k_fill(regs[in->dst], in->imm, in->esize, n); break;
+    case PD_I_RPREC:
+      tt_k_reduce_precision((tt_dtype_t)in->dtype, (int)in->imm[0], (int)in->imm[1], regs[in->dst], regs[in->src[0]], n);
+      break;
+    default: break;
+  }
+}
+
+void tt_tile_begin(tt_tile_t* t, const tt_plan_t* plan, void* const* bases, const pd_loop_t* loop, char* slots) {
+  t->plan = plan;
+  t->bases = bases;
+  t->loop = loop;
+  t->dims = PD_AT(plan->bytes, loop->dims_at, int64_t);
+  t->accesses = PD_AT(plan->bytes, loop->accesses_at, pd_access_t);
+  t->instrs = PD_AT(plan->bytes, loop->instrs_at, pd_instr_t);
+  const uint16_t* slot = PD_AT(plan->bytes, loop->slots_at, uint16_t);
+  for (uint32_t r = 0; r < loop->reg_count; ++r) t->regs[r] = slot[r] == PD_NO_REG ? NULL : slots + (size_t)slot[r] * loop->slot_bytes;
+  size_t n = (size_t)loop->tile_rows * loop->tile_cols;
+  if (loop->hoist_count && (int64_t)n > loop->elems) n = (size_t)loop->elems;
+  for (uint32_t i = 0; i < loop->hoist_count; ++i) {
+    const pd_instr_t* in = &t->instrs[i];
+    if (in->op == PD_I_LOAD) {
+      const pd_access_t* a = &t->accesses[in->fn];
+      tt_k_fill(t->regs[in->dst], (const char*)bases[a->buffer] + a->offset, a->esize, n);
+    } else {
+      compute(plan, t->regs, in, n);
+    }
+  }
+}
+
+static void run_instrs(tt_tile_t* t, int64_t col) {
+  const pd_loop_t* l = t->loop;
+  size_t n = (size_t)(t->rows * t->cols);
+  for (uint32_t i = l->hoist_count; i < l->instr_count; ++i) {
+    const pd_instr_t* in = &t->instrs[i];
+    switch (in->op) {
+      case PD_I_LOAD: access_rows(t, &t->accesses[in->fn], t->at[in->fn], t->regs[in->dst], false); break;
+      case PD_I_STORE: access_rows(t, &t->accesses[in->fn], t->at[in->fn], t->regs[in->src[0]], true); break;
+      case PD_I_IOTA: iota_rows(t, in, col, t->regs[in->dst]); break;
+      default: compute(t->plan, t->regs, in, n); break;
+    }
+  }
+}
+
+void tt_tile_rows(tt_tile_t* t, int64_t row, int64_t rows, int64_t col, int64_t cols) {
+  const pd_loop_t* l = t->loop;
+  uint32_t inner = l->rank - 1;
+  t->rows = rows;
+  t->cols = cols;
+  if (inner == 1) {
+    t->row_start[0] = row;
+  } else {
+    for (uint32_t k = inner; k-- > 0;) {
+      t->row_start[k] = row % t->dims[k];
+      row /= t->dims[k];
+    }
+  }
+  for (uint32_t i = 0; i < l->access_count; ++i) {
+    const pd_access_t* a = &t->accesses[i];
+    const int64_t* s = PD_AT(t->plan->bytes, a->strides_at, int64_t);
+    char* at = (char*)t->bases[a->buffer] + a->offset + col * s[inner];
+    for (uint32_t k = 0; k < inner; ++k) at += t->row_start[k] * s[k];
+    t->at[i] = at;
+    if (a->direct) t->regs[a->reg] = at;
+  }
+  run_instrs(t, col);
+}
+
+// Tile `index` of a BLOCK loop: outer dimensions, then blocks of rows, then blocks of columns.
+static void tile_block(tt_tile_t* t, int64_t index) {
+  const pd_loop_t* l = t->loop;
+  uint32_t inner = l->rank - 1;
+  int64_t col_blocks = (t->dims[inner] + l->tile_cols - 1) / l->tile_cols;
+  int64_t row_blocks = (t->dims[l->row_dim] + l->tile_rows - 1) / l->tile_rows;
+  int64_t col = index % col_blocks * l->tile_cols;
+  index /= col_blocks;
+  int64_t row = index % row_blocks * l->tile_rows;
+  index /= row_blocks;
+  for (uint32_t k = inner; k-- > 0;) {
+    if (k == l->row_dim) { t->row_start[k] = row; continue; }
+    t->row_start[k] = index % t->dims[k];
+    index /= t->dims[k];
+  }
+  t->rows = TT_MIN((int64_t)l->tile_rows, t->dims[l->row_dim] - row);
+  t->cols = TT_MIN((int64_t)l->tile_cols, t->dims[inner] - col);
+  for (uint32_t i = 0; i < l->access_count; ++i) {
+    const pd_access_t* a = &t->accesses[i];
+    const int64_t* s = PD_AT(t->plan->bytes, a->strides_at, int64_t);
+    char* at = (char*)t->bases[a->buffer] + a->offset + col * s[inner];
+    for (uint32_t k = 0; k < inner; ++k) at += t->row_start[k] * s[k];
+    t->at[i] = at;
+  }
+  if (l->instr_count == 2 && l->hoist_count == 0 && t->instrs[0].op == PD_I_LOAD && t->instrs[1].op == PD_I_STORE) {
+    const pd_access_t *load = &t->accesses[t->instrs[0].fn], *store = &t->accesses[t->instrs[1].fn];
+    const int64_t* x = PD_AT(t->plan->bytes, load->strides_at, int64_t);
+    const int64_t* y = PD_AT(t->plan->bytes, store->strides_at, int64_t);
+    int64_t e = load->esize;
+    if (y[inner] == e && x[l->row_dim] == e) {      // straight from one buffer to the other
+      tt_k_transpose_block(t->at[t->instrs[1].fn], y[l->row_dim] / e, t->at[t->instrs[0].fn], 1, x[inner] / e, (size_t)t->rows, (size_t)t->cols, (size_t)e);
+      return;
+    }
+  }
+  run_instrs(t, col);
+}
+
+typedef struct loop_task_s {
+  const tt_plan_t* plan;
+  void* const* bases;
+  const pd_loop_t* loop;
+  int64_t tiles, tasks;
+} loop_task_t;
+
+static int64_t count_tiles(const tt_plan_t* plan, const pd_loop_t* l) {
+  const int64_t* dims = PD_AT(plan->bytes, l->dims_at, int64_t);
+  int64_t n = dims[l->rank - 1], outer = l->elems / n;
+  int64_t cols = (n + l->tile_cols - 1) / l->tile_cols;
+  if (l->mode == PD_MODE_ROW) return outer * cols;
+  if (l->mode == PD_MODE_ROWS) return (outer + l->tile_rows - 1) / l->tile_rows;
+  return outer / dims[l->row_dim] * ((dims[l->row_dim] + l->tile_rows - 1) / l->tile_rows) * cols;
+}
+
+static void loop_task(void* self, size_t index) {
+  const loop_task_t* task = self;
+  const pd_loop_t* l = task->loop;
+  char slots[PD_SLOT_BYTES] TT_ALIGNED(64);
+  tt_tile_t t;
+  tt_tile_begin(&t, task->plan, task->bases, l, slots);
+  int64_t begin = (int64_t)((__int128)task->tiles * (int64_t)index / task->tasks);
+  int64_t end = (int64_t)((__int128)task->tiles * (int64_t)(index + 1) / task->tasks);
+  int64_t n = t.dims[l->rank - 1], cols = (n + l->tile_cols - 1) / l->tile_cols, outer = l->elems / n;
+  if (l->mode == PD_MODE_BLOCK) {
+    for (int64_t i = begin; i < end; ++i) tile_block(&t, i);
+  } else if (l->mode == PD_MODE_ROWS) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t row = i * l->tile_rows;
+      tt_tile_rows(&t, row, TT_MIN((int64_t)l->tile_rows, outer - row), 0, n);
+    }
+  } else {
+    int64_t row = begin / cols, c = begin % cols;
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t col = c * l->tile_cols;
+      tt_tile_rows(&t, row, 1, col, TT_MIN((int64_t)l->tile_cols, n - col));
+      if (++c == cols) { c = 0; ++row; }
+    }
+  }
+}
+
+void tt_loop_run(const tt_plan_t* plan, void* const* bases, const pd_loop_t* loop, tt_pool_t* pool) {
+  if (loop->elems == 0) return;
+  loop_task_t task = {plan, bases, loop, count_tiles(plan, loop), 1};
+  int64_t work = loop->elems * (int64_t)loop->work;
+  if (work > GRAIN && task.tiles > 1) {
+    task.tasks = TT_MIN(TT_MIN((work + GRAIN - 1) / GRAIN, task.tiles), (int64_t)tt_pool_threads(pool) * 4);
+  }
+  if (task.tasks <= 1) loop_task(&task, 0);
+  else tt_pool_run(pool, (size_t)task.tasks, loop_task, &task);
+}
+
+void tt_region_run(const void* region, void* scratch, void* const* args, void* const* results, size_t lanes) {
+  const tt_region_run_t* run = region;
+  const pd_region_t* r = run->region;
+  const void* bytes = run->plan->bytes;
+  const pd_instr_t* instrs = PD_AT(bytes, r->instrs_at, pd_instr_t);
+  const uint16_t* slots = PD_AT(bytes, r->slots_at, uint16_t);
+  const uint16_t* outs = PD_AT(bytes, r->results_at, uint16_t);
+  void* regs[PD_MAX_REGS];
+  for (uint32_t i = 0; i < r->arg_count; ++i) regs[i] = args[i];
+  for (uint32_t i = r->arg_count; i < r->reg_count; ++i) regs[i] = slots[i] == PD_NO_REG ? NULL : (char*)scratch + (size_t)slots[i] * r->slot_bytes;
+  for (uint32_t i = 0; i < r->result_count; ++i) regs[outs[i]] = results[i];
+  for (uint32_t i = 0; i < r->instr_count; ++i) {
+    const pd_instr_t* in = &instrs[i];
+    if (in->op == PD_I_LOAD) {
+      const pd_access_t* a = PD_AT(bytes, r->captures_at, pd_access_t) + in->fn;
+      tt_k_fill(regs[in->dst], (const char*)run->bases[a->buffer] + a->offset, a->esize, lanes);
+    } else {
+      compute(run->plan, regs, in, lanes);
+    }
+  }
+}

@@ -1,0 +1,38 @@
+// The tile interpreter: runs the programs of loops and regions on tiles that fit the first-level cache.
+//
+// Invariants:
+//  T1 a register holds `count` elements of the current tile; its address is a slot of this worker or, for a
+//     direct access, the element itself in a buffer;
+//  T2 results depend on the plan alone: neither the split into tasks nor the thread count changes a bit;
+//  T3 nothing here fails or allocates; slots lie on the stack of the worker.
+#ifndef TT_VTPU_EXEC_TILE_H_
+#define TT_VTPU_EXEC_TILE_H_
+
+#include "compile/plan_load.h"
+
+typedef struct tt_tile_s {
+  const tt_plan_t* plan;
+  void* const* bases;                 // of the plan's buffers
+  const pd_loop_t* loop;
+  const int64_t* dims;
+  const pd_access_t* accesses;
+  const pd_instr_t* instrs;
+  int64_t rows, cols, row_start[TT_MAX_RANK];
+  char* at[PD_MAX_ACCESSES];          // first element of the current tile
+  void* regs[PD_MAX_REGS];
+} tt_tile_t;
+
+// `slots`: PD_SLOT_BYTES, 64-byte aligned, alive as long as the tile.
+void tt_tile_begin(tt_tile_t* tile, const tt_plan_t* plan, void* const* bases, const pd_loop_t* loop, char* slots);
+// Rows `row`.. of the dimensions before the last, columns `col`.. of the last one. Modes ROW (rows == 1), ROWS.
+void tt_tile_rows(tt_tile_t* tile, int64_t row, int64_t rows, int64_t col, int64_t cols);
+
+void tt_loop_run(const tt_plan_t* plan, void* const* bases, const pd_loop_t* loop, tt_pool_t* pool);
+void tt_reduce_run(const tt_plan_t* plan, void* const* bases, const pd_reduce_t* reduce, tt_pool_t* pool);
+
+// What kernels get as a region.
+typedef struct tt_region_s_ { const tt_plan_t* plan; void* const* bases; const pd_region_t* region; } tt_region_run_t;
+void tt_region_run(const void* region, void* scratch, void* const* args, void* const* results, size_t lanes);
+static inline size_t tt_region_scratch_bytes(const pd_region_t* r) { return (size_t)r->slot_count * r->slot_bytes + 64; }
+
+#endif  // TT_VTPU_EXEC_TILE_H_
