@@ -1,0 +1,2 @@
+#define TT_ISA generic
+#include "kernels/rng_impl.h"

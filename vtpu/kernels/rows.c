@@ -1,0 +1,314 @@
+// Composites over rows: tt.softmax, tt.softmax_backward, tt.layer_norm.
+//
+// A row is worked on in f32 (f64 for f64), in cache, by the lane loops of rows_lanes.h. An axis that is not last
+// is gathered kColumns columns at a time into rows and scattered back. Tasks own their scratch.
+#include "kernels/rows.h"
+
+#include <math.h>
+
+#include "kernels/rows_lanes.h"
+
+enum { kColumns = 16, kRowBytes = 64 << 10, kInputs = 2 };
+
+static const tt_row_lanes_t* row_lanes(tt_dtype_t acc) {
+  int i = acc == TT_DTYPE_F64;
+#if defined(__x86_64__)
+  if (tt_k_isa() >= TT_ISA_AVX512) return &tt_k_row_lanes__avx512[i];
+  if (tt_k_isa() == TT_ISA_AVX2) return &tt_k_row_lanes__avx2[i];
+#endif
+  return &tt_k_row_lanes__generic[i];
+}
+static bool row_dtype(tt_dtype_t d) {
+  return d == TT_DTYPE_F32 || d == TT_DTYPE_F64 || d == TT_DTYPE_F16 || d == TT_DTYPE_BF16;
+}
+static tt_dtype_t acc_of(tt_dtype_t d) { return d == TT_DTYPE_F64 ? TT_DTYPE_F64 : TT_DTYPE_F32; }
+
+// ---- the frame: rows, gathered columns, tasks ------------------------------------------------------
+typedef struct rows_job_s rows_job_t;
+struct rows_job_s {
+  // One row: x[i] and out are n values of acc.
+  void (*row)(const rows_job_t* job, void* out, const void* const* x, int64_t index);
+  tt_dtype_t dtype, acc;
+  tt_rows_shape_t s;
+  size_t inputs;
+  const char* in[kInputs];
+  char* out;
+  bool log;
+  const tt_row_lanes_t* lanes;
+  tt_k_fold_fn_t add, max;
+  tt_k_unary_fn_t exp, widen, narrow;
+  // layer norm
+  double eps;
+  bool rms;
+  const void *weight, *bias;     // of acc
+  char *mean, *rstd;
+  // split
+  int64_t rows_per_block, blocks_per_outer, blocks;
+  size_t tasks, slot_bytes;
+  char* scratch;
+};
+
+static int64_t job_rows_per_block(const tt_rows_shape_t* s, size_t element_bytes) {
+  if (s->inner > 1) return TT_MIN(s->inner, (int64_t)kColumns);
+  int64_t fit = kRowBytes / (int64_t)element_bytes / TT_MAX(s->n, 1);
+  return TT_MAX(fit, 1);
+}
+// Row buffers of acc when the dtype is narrower, gather buffers when columns are strided.
+static size_t job_slot_bytes(const tt_rows_shape_t* s, tt_dtype_t dtype, size_t inputs) {
+  size_t n = (size_t)s->n, bytes = 0;
+  if (dtype != acc_of(dtype)) bytes += (inputs + 1) * tt_align_up(n * tt_dtype_bytes(acc_of(dtype)), 64);
+  if (s->inner > 1) bytes += (inputs + 1) * tt_align_up(n * kColumns * tt_dtype_bytes(dtype), 64);
+  return bytes;
+}
+static size_t job_tasks(int64_t blocks, int threads) {
+  int64_t most = threads > 1 ? 2 * (int64_t)threads : 1;
+  return (size_t)TT_MAX(TT_MIN(blocks, most), 1);
+}
+static int64_t job_blocks(const tt_rows_shape_t* s, int64_t rows_per_block, int64_t* out_per_outer) {
+  if (s->inner > 1) {
+    *out_per_outer = (s->inner + rows_per_block - 1) / rows_per_block;
+    return s->outer * *out_per_outer;
+  }
+  *out_per_outer = 1;
+  return (s->outer + rows_per_block - 1) / rows_per_block;
+}
+
+static void job_one_row(const rows_job_t* job, char* buffers, char* out, const char* const* in, int64_t index) {
+  size_t n = (size_t)job->s.n;
+  const void* x[kInputs];
+  if (job->dtype == job->acc) {
+    for (size_t i = 0; i < job->inputs; ++i) x[i] = in[i];
+    job->row(job, out, x, index);
+    return;
+  }
+  size_t row_bytes = tt_align_up(n * tt_dtype_bytes(job->acc), 64);
+  for (size_t i = 0; i < job->inputs; ++i) {
+    job->widen(buffers + i * row_bytes, in[i], n);
+    x[i] = buffers + i * row_bytes;
+  }
+  char* wide = buffers + job->inputs * row_bytes;
+  job->row(job, wide, x, index);
+  job->narrow(out, wide, n);
+}
+
+static void job_task(void* self, size_t task) {
+  const rows_job_t* job = self;
+  const tt_rows_shape_t* s = &job->s;
+  size_t eb = tt_dtype_bytes(job->dtype), n = (size_t)s->n;
+  char* buffers = job->scratch + task * job->slot_bytes;
+  char* gather = buffers + (job->dtype != job->acc ? (job->inputs + 1) * tt_align_up(n * tt_dtype_bytes(job->acc), 64) : 0);
+  size_t gather_bytes = tt_align_up(n * kColumns * eb, 64);
+  int64_t begin = job->blocks * (int64_t)task / (int64_t)job->tasks;
+  int64_t end = job->blocks * (int64_t)(task + 1) / (int64_t)job->tasks;
+  for (int64_t b = begin; b < end; ++b) {
+    const char* in[kInputs];
+    if (s->inner == 1) {
+      int64_t first = b * job->rows_per_block, last = TT_MIN(first + job->rows_per_block, s->outer);
+      for (int64_t r = first; r < last; ++r) {
+        for (size_t i = 0; i < job->inputs; ++i) in[i] = job->in[i] + (size_t)r * n * eb;
+        job_one_row(job, buffers, job->out + (size_t)r * n * eb, in, r);
+      }
+      continue;
+    }
+    int64_t o = b / job->blocks_per_outer, c0 = b % job->blocks_per_outer * job->rows_per_block;
+    size_t columns = (size_t)TT_MIN(job->rows_per_block, s->inner - c0);
+    size_t start = ((size_t)o * n * (size_t)s->inner + (size_t)c0) * eb;
+    char* result = gather + job->inputs * gather_bytes;
+    for (size_t i = 0; i < job->inputs; ++i) {
+      tt_k_transpose_block(gather + i * gather_bytes, s->n, job->in[i] + start, 1, s->inner, columns, n, eb);
+    }
+    for (size_t c = 0; c < columns; ++c) {
+      for (size_t i = 0; i < job->inputs; ++i) in[i] = gather + i * gather_bytes + c * n * eb;
+      job_one_row(job, buffers, result + c * n * eb, in, o * s->inner + c0 + (int64_t)c);
+    }
+    tt_k_transpose_block(job->out + start, s->inner, result, 1, s->n, n, columns, eb);
+  }
+}
+
+static void job_run(const tt_k_env_t* env, rows_job_t* job, char* scratch) {
+  if (job->s.n == 0 || job->s.outer == 0 || job->s.inner == 0) return;
+  job->acc = acc_of(job->dtype);
+  job->lanes = row_lanes(job->acc);
+  job->add = tt_k_fold(TT_OP_ADD, job->acc);
+  job->max = tt_k_fold(TT_OP_MAXIMUM, job->acc);
+  job->exp = tt_k_unary(TT_OP_EXPONENTIAL, job->acc);
+  if (job->dtype != job->acc) {
+    job->widen = tt_k_convert(job->dtype, job->acc);
+    job->narrow = tt_k_convert(job->acc, job->dtype);
+  }
+  job->rows_per_block = job_rows_per_block(&job->s, tt_dtype_bytes(job->dtype));
+  job->blocks = job_blocks(&job->s, job->rows_per_block, &job->blocks_per_outer);
+  job->tasks = job_tasks(job->blocks, env->pool ? tt_pool_threads(env->pool) : 1);
+  if (job->s.outer * job->s.n * job->s.inner < 8192) job->tasks = 1;    // waking threads costs more
+  job->slot_bytes = job_slot_bytes(&job->s, job->dtype, job->inputs);
+  job->scratch = scratch;
+  if (job->tasks == 1) job_task(job, 0);
+  else tt_pool_run(env->pool, job->tasks, job_task, job);
+}
+static size_t job_scratch(const tt_rows_shape_t* s, tt_dtype_t dtype, size_t inputs, int threads) {
+  int64_t per_outer, blocks = job_blocks(s, job_rows_per_block(s, tt_dtype_bytes(dtype)), &per_outer);
+  return job_tasks(blocks, threads) * job_slot_bytes(s, dtype, inputs);
+}
+
+// ---- softmax ------------------------------------------------------------------------------------
+static double fold_of(const rows_job_t* job, tt_k_fold_fn_t fold, double start, const void* x) {
+  size_t n = (size_t)job->s.n;
+  if (job->acc == TT_DTYPE_F64) {
+    double v = start;
+    fold(&v, x, n);
+    return v;
+  }
+  float v = (float)start;
+  fold(&v, x, n);
+  return (double)v;
+}
+static void softmax_row(const rows_job_t* job, void* out, const void* const* x, int64_t index) {
+  (void)index;
+  size_t n = (size_t)job->s.n;
+  double top = fold_of(job, job->max, -INFINITY, x[0]);
+  job->lanes->shift(out, x[0], top, n);
+  job->exp(out, out, n);
+  double total = fold_of(job, job->add, 0, out);
+  if (job->log) job->lanes->shift2(out, x[0], top, log(total), n);
+  else job->lanes->scale(out, out, 1 / total, n);
+}
+static void softmax_backward_row(const rows_job_t* job, void* out, const void* const* x, int64_t index) {
+  (void)index;
+  size_t n = (size_t)job->s.n;
+  if (job->log) {
+    double total = fold_of(job, job->add, 0, x[0]);
+    job->exp(out, x[1], n);
+    job->lanes->back_log(out, x[0], out, total, n);
+  } else {
+    job->lanes->back(out, x[0], x[1], job->lanes->dot(x[0], x[1], n), n);
+  }
+}
+
+typedef struct softmax_blob_s { int64_t axis, log; } softmax_blob_t;
+static bool softmax_supports(const tt_op_t* op, const char** why) {
+  *why = "not f16, bf16, f32 or f64, or the axis is out of range, or the types differ";
+  tt_dtype_t d = op->operands[0]->type->dtype;
+  for (uint32_t i = 0; i < op->operand_count; ++i) if (op->operands[i]->type->dtype != d) return false;
+  return row_dtype(d) && op->results[0].type->dtype == d && tt_rows_axis_valid(op);
+}
+static tt_status_t softmax_encode(const tt_op_t* op, tt_arena_t* arena, tt_k_blob_t* out) {
+  softmax_blob_t* p = tt_k_blob_new(arena, out, sizeof *p);
+  if (!p) return tt_k_no_memory();
+  p->axis = tt_rows_axis(op);
+  p->log = tt_rows_flag(op, TT_ATTR_LOG);
+  return TT_OK_STATUS;
+}
+static size_t softmax_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y, size_t ny) {
+  (void)y, (void)ny;
+  tt_rows_shape_t s = tt_rows_shape(&x[0], ((const softmax_blob_t*)blob)->axis);
+  return job_scratch(&s, x[0].dtype, nx, threads);
+}
+static tt_status_t softmax_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t nx,
+                               const tt_k_tensor_t* y, size_t ny) {
+  (void)ny;
+  const softmax_blob_t* p = blob;
+  rows_job_t job = {.row = nx == 1 ? softmax_row : softmax_backward_row, .dtype = x[0].dtype,
+                    .s = tt_rows_shape(&x[0], p->axis), .inputs = nx, .out = y[0].data, .log = p->log != 0};
+  for (size_t i = 0; i < nx; ++i) job.in[i] = x[i].data;
+  job_run(env, &job, env->scratch);
+  return TT_OK_STATUS;
+}
+
+// ---- layer norm, rms norm -----------------------------------------------------------------------
+static void norm_row(const rows_job_t* job, void* out, const void* const* x, int64_t index) {
+  size_t n = (size_t)job->s.n;
+  double mean = fold_of(job, job->add, 0, x[0]) / (double)n;
+  if (job->acc == TT_DTYPE_F32) mean = (double)(float)mean;
+  double centre = job->rms ? 0 : mean;
+  double rstd = 1 / sqrt(job->lanes->square(x[0], centre, n) / (double)n + job->eps);
+  job->lanes->norm(out, x[0], centre, rstd, job->weight, job->bias, n);
+  if (job->acc == TT_DTYPE_F64) {
+    ((double*)(void*)job->mean)[index] = mean;
+    ((double*)(void*)job->rstd)[index] = rstd;
+  } else {
+    ((float*)(void*)job->mean)[index] = (float)mean;
+    ((float*)(void*)job->rstd)[index] = (float)rstd;
+  }
+}
+
+typedef struct norm_blob_s {
+  int64_t axis, rms, has_weight, has_bias;
+  double eps;
+} norm_blob_t;
+static bool norm_supports(const tt_op_t* op, const char** why) {
+  *why = "not f16, bf16, f32 or f64, or the axis is out of range, or mean and rstd are not of the accumulation type";
+  tt_dtype_t d = op->operands[0]->type->dtype;
+  uint32_t want = 1 + tt_rows_flag(op, TT_ATTR_HAS_WEIGHT) + tt_rows_flag(op, TT_ATTR_HAS_BIAS);
+  if (op->operand_count != want || op->result_count != 3 || !row_dtype(d) || op->results[0].type->dtype != d) return false;
+  for (uint32_t i = 1; i < op->operand_count; ++i) if (!row_dtype(op->operands[i]->type->dtype)) return false;
+  return op->results[1].type->dtype == acc_of(d) && op->results[2].type->dtype == acc_of(d) && tt_rows_axis_valid(op);
+}
+static tt_status_t norm_encode(const tt_op_t* op, tt_arena_t* arena, tt_k_blob_t* out) {
+  norm_blob_t* p = tt_k_blob_new(arena, out, sizeof *p);
+  if (!p) return tt_k_no_memory();
+  p->axis = tt_rows_axis(op);
+  p->rms = tt_rows_flag(op, TT_ATTR_RMS);
+  p->has_weight = tt_rows_flag(op, TT_ATTR_HAS_WEIGHT);
+  p->has_bias = tt_rows_flag(op, TT_ATTR_HAS_BIAS);
+  const tt_attr_t* eps = tt_k_own_attr(op, TT_ATTR_EPS);
+  p->eps = eps && eps->kind == TT_AK_FLOAT ? eps->f : 1e-5;
+  return TT_OK_STATUS;
+}
+static tt_rows_shape_t norm_shape(const tt_k_tensor_t* x, int64_t axis) {
+  return (tt_rows_shape_t){tt_k_product(x->dims, 0, (uint32_t)axis), tt_k_product(x->dims, (uint32_t)axis, x->rank), 1};
+}
+// weight and bias in the accumulation type stand before the tasks' slots
+static size_t norm_parameters_bytes(const tt_k_tensor_t* x, size_t nx, int64_t n) {
+  size_t bytes = 0;
+  tt_dtype_t acc = acc_of(x[0].dtype);
+  for (size_t i = 1; i < nx; ++i) if (x[i].dtype != acc) bytes += tt_align_up((size_t)n * tt_dtype_bytes(acc), 64);
+  return bytes;
+}
+static size_t norm_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y, size_t ny) {
+  (void)y, (void)ny;
+  tt_rows_shape_t s = norm_shape(&x[0], ((const norm_blob_t*)blob)->axis);
+  return norm_parameters_bytes(x, nx, s.n) + job_scratch(&s, x[0].dtype, 1, threads);
+}
+static tt_status_t norm_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t nx,
+                            const tt_k_tensor_t* y, size_t ny) {
+  (void)ny;
+  const norm_blob_t* p = blob;
+  rows_job_t job = {.row = norm_row, .dtype = x[0].dtype, .s = norm_shape(&x[0], p->axis), .inputs = 1, .in = {x[0].data},
+                    .out = y[0].data, .eps = p->eps, .rms = p->rms != 0, .mean = y[1].data, .rstd = y[2].data};
+  char* scratch = env->scratch;
+  const void* parameters[2] = {NULL, NULL};
+  tt_dtype_t acc = acc_of(x[0].dtype);
+  for (size_t i = 1; i < nx && i < 3; ++i) {
+    parameters[i - 1] = x[i].data;
+    if (x[i].dtype != acc) {
+      tt_k_convert(x[i].dtype, acc)(scratch, x[i].data, (size_t)job.s.n);
+      parameters[i - 1] = scratch;
+      scratch += tt_align_up((size_t)job.s.n * tt_dtype_bytes(acc), 64);
+    }
+  }
+  size_t next = 0;
+  if (p->has_weight) job.weight = parameters[next++];
+  if (p->has_bias) job.bias = parameters[next];
+  job_run(env, &job, scratch);
+  if (job.s.n == 0) {     // a mean of nothing
+    double nan = NAN;
+    for (int64_t i = 0; i < job.s.outer; ++i) {
+      tt_scalar_store_f64(acc, nan, job.mean + (size_t)i * tt_dtype_bytes(acc));
+      tt_scalar_store_f64(acc, nan, job.rstd + (size_t)i * tt_dtype_bytes(acc));
+    }
+  }
+  return TT_OK_STATUS;
+}
+
+extern const tt_k_op_t tt_k_rows_table[];
+const tt_k_op_t tt_k_rows_table[] = {
+  {.name = "tt_k_float_softmax__generic", .kind = TT_OP_COMPOSITE, .target = "tt.softmax", .supports = softmax_supports,
+   .encode = softmax_encode, .scratch_bytes = softmax_scratch, .run = softmax_run},
+  {.name = "tt_k_float_softmax_backward__generic", .kind = TT_OP_COMPOSITE, .target = "tt.softmax_backward",
+   .supports = softmax_supports, .encode = softmax_encode, .scratch_bytes = softmax_scratch, .run = softmax_run},
+  {.name = "tt_k_float_layer_norm__generic", .kind = TT_OP_COMPOSITE, .target = "tt.layer_norm", .supports = norm_supports,
+   .encode = norm_encode, .scratch_bytes = norm_scratch, .run = norm_run},
+  {.name = "tt_k_any_cumulative__generic", .kind = TT_OP_COMPOSITE, .target = "tt.cumulative",
+   .supports = tt_k_cumulative_supports, .encode = tt_k_cumulative_encode, .run = tt_k_cumulative_run},
+  {0},
+};

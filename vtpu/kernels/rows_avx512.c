@@ -1,0 +1,2 @@
+#define TT_ISA avx512
+#include "kernels/rows_impl.h"

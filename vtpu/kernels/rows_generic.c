@@ -1,0 +1,2 @@
+#define TT_ISA generic
+#include "kernels/rows_impl.h"
