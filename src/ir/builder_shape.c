@@ -133,16 +133,18 @@ tt_value_t* tt_b_bitcast(tt_builder_t* b, tt_value_t* x, tt_dtype_t dtype) {
   if (!tt_b_ready(b, x, "stablehlo.bitcast_convert")) return NULL;
   const tt_type_t* type = x->type;
   if (type->dtype == dtype) return x;
-  size_t from = tt_dtype_bytes(type->dtype), to = tt_dtype_bytes(dtype);
+  int64_t from = tt_dtype_element_bits(type->dtype), to = tt_dtype_element_bits(dtype);
+  if (from == 1 && to == 8) from = 8;  // i1 is held in a byte
+  if (to == 1 && from == 8) to = 8;
   tt_dim_t dims[TT_MAX_RANK + 1];
   size_t rank = type->rank;
   memcpy(dims, type->dims, rank * sizeof(*dims));
   if (from > to) {
-    dims[rank++] = to ? (tt_dim_t)(from / to) : 0;
+    dims[rank++] = to ? from / to : 0;
   } else if (from < to) {
-    if (rank == 0 || dims[rank - 1] != (tt_dim_t)(to / from)) {
-      return tt_builder_fail(b, TT_INVALID_ARGUMENT, "stablehlo.bitcast_convert: %s to %s needs a last dimension of %zu",
-                             TT_TYPE_TEXT(b->module, type), tt_dtype_name(dtype), to / from);
+    if (rank == 0 || dims[rank - 1] != (from ? to / from : 0)) {
+      return tt_builder_fail(b, TT_INVALID_ARGUMENT, "stablehlo.bitcast_convert: %s to %s needs a last dimension of %lld",
+                             TT_TYPE_TEXT(b->module, type), tt_dtype_name(dtype), (long long)(from ? to / from : 0));
     }
     --rank;
   }

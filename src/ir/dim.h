@@ -7,6 +7,11 @@
 //  D3 the range of an expression follows from its symbols' ranges, saturating at INT64_MAX;
 //  D4 an expression that folds to a constant is the static dimension itself, never a table entry;
 //  D5 size-0/1 facts come in as ranges (min >= 2), never by looking at a binding.
+//
+// Attribute lists that cannot be negative may hold symbolic dimensions as well, specialise binds them:
+// start_indices, limit_indices, strides, slice_sizes, broadcast_sizes, window_dimensions, and sizes,
+// strides, offset of tt.strided_*. Two symbolic dimensions of which the prover cannot tell whether they are
+// equal are accepted while building; specialise verifies its result and so decides.
 #ifndef TT_IR_DIM_H_
 #define TT_IR_DIM_H_
 

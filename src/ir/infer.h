@@ -23,6 +23,8 @@ typedef struct tt_infer_s {
 tt_status_t tt_infer_op(tt_infer_t* in) TT_MUST_USE;
 // Rules that relate operands, attributes, regions and given results (verify_ops.c).
 tt_status_t tt_op_check(const tt_module_t* module, const tt_op_t* op) TT_MUST_USE;
+// Bits of one element as bitcast_convert counts them (i4 has 4, i1 has 1).
+int64_t tt_dtype_element_bits(tt_dtype_t dtype);
 
 // ---- for the rule files --------------------------------------------------------------------------
 tt_status_t tt_infer_fail(const tt_infer_t* in, const char* format, ...) TT_PRINTF(2, 3) TT_MUST_USE;

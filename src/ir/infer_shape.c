@@ -56,7 +56,9 @@ static tt_status_t infer_pad(tt_infer_t* in) {
   for (uint32_t i = 0; i < x->rank; ++i) {
     if (interior[i] < 0) return tt_infer_fail(in, "interior padding %lld is negative", (long long)interior[i]);
     int64_t edges;
-    if (__builtin_add_overflow(low[i], high[i], &edges)) return tt_infer_fail(in, "padding overflows int64");
+    if (__builtin_add_overflow(low[i], high[i], &edges) || edges == INT64_MIN) {
+      return tt_infer_fail(in, "padding overflows int64");
+    }
     if (x->dims[i] >= 0) {
       // d + max(d - 1, 0) * interior + low + high
       int64_t size = x->dims[i], between = size > 0 ? size - 1 : 0;
@@ -184,6 +186,9 @@ static tt_status_t infer_reverse(tt_infer_t* in) {
 static tt_status_t infer_constant(tt_infer_t* in) {
   const tt_attr_t* value = tt_op_attr(in->op, TT_ATTR_VALUE);
   if (!value || value->kind != TT_AK_DENSE) return tt_infer_fail(in, "has no dense value");
+  if (tt_type_bytes(value->dense.type) < 0) {
+    return tt_infer_fail(in, "value type %s is not static", TT_TYPE_TEXT(in->names, value->dense.type));
+  }
   if (!in->module) return tt_infer_emit(in, value->dense.type);
   return tt_infer_emit(in, tt_type_intern(in->module, value->dense.type));
 }

@@ -295,6 +295,7 @@ static tt_status_t infer_fft(tt_infer_t* in) {
   for (uint32_t i = 0; i < x->rank; ++i) dims[i] = x->dims[i];
   for (size_t i = 0; i < length.size; ++i) {
     size_t d = x->rank - length.size + i;
+    if (length.data[i] < 0) return tt_infer_fail(in, "fft_length %lld is negative", (long long)length.data[i]);
     bool is_last = d + 1 == x->rank;
     tt_dim_t wanted = is_irfft && is_last ? (length.data[i] > 0 ? length.data[i] / 2 + 1 : 0) : length.data[i];
     if (!tt_infer_dims_fit(in, x->dims[d], wanted)) {

@@ -201,6 +201,61 @@ static tt_status_t verify_func(verifier_t* v, const tt_func_t* func) {
   return TT_OK_STATUS;
 }
 
+// ---- calls ---------------------------------------------------------------------------------------
+// StableHLO has no recursion: whoever inlines or walks calls must come to an end.
+typedef struct call_graph_s {
+  const tt_module_t* module;
+  uint8_t* state;   // by place in the list of functions: 0 new, 1 on the path, 2 done
+} call_graph_t;
+
+static size_t place_of_func(const tt_module_t* module, const tt_func_t* func) {
+  size_t i = 0;
+  for (const tt_func_t* f = module->first_func; f != func; f = f->next) ++i;
+  return i;
+}
+
+static tt_status_t visit_func(call_graph_t* graph, const tt_func_t* func, int depth);
+
+static tt_status_t visit_calls(call_graph_t* graph, const tt_block_t* block, int depth) {
+  for (const tt_op_t* op = block->first; op; op = op->next) {
+    for (uint16_t i = 0; i < op->region_count; ++i) TT_RETURN_IF_ERROR(visit_calls(graph, &op->regions[i].block, depth));
+    tt_attr_name_t name = op->kind == TT_OP_FUNC_CALL   ? TT_ATTR_CALLEE
+                          : op->kind == TT_OP_COMPOSITE ? TT_ATTR_DECOMPOSITION
+                                                        : TT_ATTR_OTHER;
+    const char* callee_name = name == TT_ATTR_OTHER ? "" : tt_op_attr_text(op, name);
+    const tt_func_t* callee = *callee_name ? tt_module_find_func(graph->module, callee_name) : NULL;
+    if (callee) TT_RETURN_IF_ERROR(visit_func(graph, callee, depth + 1));
+  }
+  return TT_OK_STATUS;
+}
+
+static tt_status_t visit_func(call_graph_t* graph, const tt_func_t* func, int depth) {
+  uint8_t* state = &graph->state[place_of_func(graph->module, func)];
+  if (*state == 2) return TT_OK_STATUS;
+  if (*state == 1) return tt_status_create(TT_INVALID_ARGUMENT, "function @%s calls itself", func->name);
+  if (depth > MAX_DEPTH) {
+    return tt_status_create(TT_INVALID_ARGUMENT, "function @%s: calls are nested deeper than %d", func->name, MAX_DEPTH);
+  }
+  *state = 1;
+  TT_RETURN_IF_ERROR(visit_calls(graph, &func->body.block, depth));
+  *state = 2;
+  return TT_OK_STATUS;
+}
+
+static tt_status_t check_calls(const tt_module_t* module) {
+  size_t count = 0;
+  for (const tt_func_t* func = module->first_func; func; func = func->next) ++count;
+  void* state = NULL;
+  TT_RETURN_IF_ERROR(tt_alloc(count, &state));
+  call_graph_t graph = {module, state};
+  tt_status_t status = TT_OK_STATUS;
+  for (const tt_func_t* func = module->first_func; func && tt_status_is_ok(status); func = func->next) {
+    status = visit_func(&graph, func, 0);
+  }
+  tt_free(state);
+  return status;
+}
+
 tt_status_t tt_module_verify(const tt_module_t* module) {
   verifier_t v = {.module = module, .word_count = module->value_count / 64 + 1};
   void* words = NULL;
@@ -213,5 +268,5 @@ tt_status_t tt_module_verify(const tt_module_t* module) {
     status = tt_status_annotate(status, "function @%s", func->name);
   }
   tt_free(words);
-  return status;
+  return tt_status_is_ok(status) ? check_calls(module) : status;
 }

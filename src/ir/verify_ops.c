@@ -49,8 +49,7 @@ static tt_status_t check_iota(const tt_infer_t* in) {
   return TT_OK_STATUS;
 }
 
-// Bits of one element as bitcast_convert counts them.
-static int64_t element_bits(tt_dtype_t dtype) {
+int64_t tt_dtype_element_bits(tt_dtype_t dtype) {
   switch (dtype) {
     case TT_DTYPE_S2: case TT_DTYPE_U2: return 2;
     case TT_DTYPE_S4: case TT_DTYPE_U4: case TT_DTYPE_F4E2M1FN: return 4;
@@ -61,7 +60,7 @@ static int64_t element_bits(tt_dtype_t dtype) {
 
 static tt_status_t check_bitcast(const tt_infer_t* in) {
   const tt_type_t *x = tt_infer_type(in, 0), *y = result_type(in, 0);
-  int64_t from = element_bits(x->dtype), to = element_bits(y->dtype);
+  int64_t from = tt_dtype_element_bits(x->dtype), to = tt_dtype_element_bits(y->dtype);
   // i1 has one byte here: our lowering reinterprets it as i8 and back.
   if (from == 1 && to == 8) from = 8;
   if (to == 1 && from == 8) to = 8;

@@ -79,6 +79,27 @@ TT_TEST(verify, names_what_is_wrong) {
   tt_module_release(p.module);
 }
 
+TT_TEST(verify, refuses_recursion) {
+  tt_module_t* module = NULL;
+  TT_EXPECT_OK(tt_module_create(&module));
+  tt_builder_t b;
+  tt_builder_initialize(&b, module);
+  const tt_type_t* type = tt_b_type(&b, TT_DTYPE_F32, 0, NULL);
+  tt_func_t* inner = tt_b_func_begin(&b, "inner", false, 1, &type);
+  tt_value_t* x = tt_b_func_arg(inner, 0);
+  tt_attr_t callee = {.name = TT_ATTR_CALLEE, .kind = TT_AK_SYMBOL, .text = {"main", 4}};
+  tt_op_t* back = tt_b_op(&b, TT_OP_FUNC_CALL, 1, &x, 1, &callee, 1, &type, 0);
+  tt_b_func_end(&b, inner, 1, (tt_value_t*[]){back ? back->results : NULL});
+  tt_func_t* func = tt_b_func_begin(&b, "main", true, 1, &type);
+  x = tt_b_func_arg(func, 0);
+  tt_op_t* call = tt_b_call(&b, inner, 1, &x);
+  tt_b_func_end(&b, func, 1, (tt_value_t*[]){call ? call->results : NULL});
+  TT_EXPECT_OK(tt_builder_take_status(&b));
+  TT_EXPECT_ERROR(tt_module_verify(module), TT_INVALID_ARGUMENT, "function @inner calls itself");
+  tt_builder_deinitialize(&b);
+  tt_module_release(module);
+}
+
 TT_TEST(hash, equal_programs) {
   program_t p = {0}, q = {0}, r = {0};
   TT_EXPECT_OK(build(2, &p));
