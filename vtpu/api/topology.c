@@ -49,7 +49,8 @@ static bool read_number(const char** cursor, const char* end, int64_t* out) {
   return true;
 }
 
-// Spreads 2^n chips over the axes as Cloud does: 2D 1x1, 2x2, 2x4, 4x4, ...; 3D 1x1x1, 2x2x1, 2x2x2, 2x2x4, ...
+// Spreads 2^n chips over the axes as Cloud does: 2D 1x1, 2x2, 2x4, 4x4, ...; 3D 1x1x1, 2x2x1, 2x2x2, 2x2x4,
+// 2x4x4, 4x4x4, ...
 static bool shape_of_count(int rank, int64_t chips, int64_t* shape) {
   if (chips < 1 || (chips & (chips - 1))) return false;
   shape[0] = shape[1] = shape[2] = 1;
@@ -59,16 +60,19 @@ static bool shape_of_count(int rank, int64_t chips, int64_t* shape) {
     shape[1] = chips / shape[0];
     return true;
   }
-  int axis = 0;
+  if (chips == 2) {
+    shape[0] = 2;
+    return true;
+  }
   if (chips >= 4) {  // a tray is 2x2
     shape[0] = shape[1] = 2;
     chips /= 4;
-    axis = 2;
   }
-  for (; chips > 1; chips /= 2) {
-    shape[axis] *= 2;
-    axis = (axis + 2) % 3;  // z, then y, then x
+  if (chips >= 2) {
+    shape[2] = 2;
+    chips /= 2;
   }
+  for (int axis = 2; chips > 1; chips /= 2, axis = (axis + 2) % 3) shape[axis] *= 2;  // z, y, x, z, ...
   return true;
 }
 
