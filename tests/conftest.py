@@ -1,6 +1,9 @@
 import os
 import pathlib
+import subprocess
 import sys
+
+import pytest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -8,3 +11,50 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes more than a few seconds; left out of check-fast")
+
+
+def run_python(code: str, timeout: float = 120, **env) -> subprocess.CompletedProcess:
+    """Runs code in a fresh interpreter with changed environment variables (None removes one)."""
+    environment = dict(os.environ)
+    for name, value in env.items():
+        environment.pop(name, None)
+        if value is not None:
+            environment[name] = value
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=timeout, env=environment
+    )
+
+
+@pytest.fixture
+def python():
+    return run_python
+
+
+@pytest.fixture(autouse=True)
+def _clean_state():
+    yield
+    torch = sys.modules.get("torch")
+    if torch is not None:
+        torch.use_deterministic_algorithms(False)
+        torch.set_default_device(None)
+
+
+def same(tpu, cpu, **tolerance):
+    """A tensor (or tree of them) on tpu equals its CPU twin: device, dtype, shape and values."""
+    import torch
+
+    if isinstance(cpu, (tuple, list)):
+        assert len(tpu) == len(cpu)
+        for left, right in zip(tpu, cpu):
+            same(left, right, **tolerance)
+        return
+    if not isinstance(cpu, torch.Tensor):
+        assert tpu == cpu
+        return
+    assert tpu.device.type == "tpu"
+    torch.testing.assert_close(tpu.cpu(), cpu, **tolerance)
+
+
+@pytest.fixture
+def check():
+    return same
