@@ -28,8 +28,14 @@ static size_t dense_bytes(const tt_dense_t* dense) {
   return bytes < 0 ? 0 : (size_t)bytes;
 }
 
+// The dtype, where it means something.
+static tt_dtype_t dtype_of(const tt_attr_t* attr) {
+  bool has_dtype = attr->kind == TT_AK_INT || attr->kind == TT_AK_FLOAT || attr->kind == TT_AK_F64S;
+  return has_dtype ? attr->dtype : TT_DTYPE_INVALID;
+}
+
 static uint64_t hash_attr(const tt_attr_t* attr) {
-  uint64_t hash = tt_hash_mix((uint64_t)attr->name << 8 | (uint64_t)attr->kind, (uint64_t)attr->dtype);
+  uint64_t hash = tt_hash_mix((uint64_t)attr->name << 8 | (uint64_t)attr->kind, (uint64_t)dtype_of(attr));
   if (attr->name == TT_ATTR_OTHER && attr->other_name) hash = tt_hash_bytes(hash, attr->other_name, strlen(attr->other_name));
   switch (attr->kind) {
     case TT_AK_UNIT: return hash;
@@ -102,7 +108,7 @@ static bool attr_sets_equal(const tt_attr_t* a, size_t a_count, const tt_attr_t*
 static bool bytes_equal(const void* a, const void* b, size_t size) { return size == 0 || memcmp(a, b, size) == 0; }
 
 static bool attr_equal(const tt_attr_t* a, const tt_attr_t* b) {
-  if (!same_name(a, b) || a->kind != b->kind || a->dtype != b->dtype) return false;
+  if (!same_name(a, b) || a->kind != b->kind || dtype_of(a) != dtype_of(b)) return false;
   switch (a->kind) {
     case TT_AK_UNIT: return true;
     case TT_AK_BOOL: return a->b == b->b;
