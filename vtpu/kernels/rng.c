@@ -212,7 +212,9 @@ static tt_status_t bits_run(const tt_k_env_t* env, const void* blob, const tt_k_
     threefry_bits(&y[1], state[0], state[1], &used);
     state[1] += used;
   } else {
-    draw_t d = {.dtype = y[1].dtype, .kind = RNG_BITS, .key = state[0], .low = state[1], .high = state[2],
+    // XLA widens a two-word state by the key: the counter's upper half is then the key
+    uint64_t high = state_bytes > 16 ? state[2] : state[0];
+    draw_t d = {.dtype = y[1].dtype, .kind = RNG_BITS, .key = state[0], .low = state[1], .high = high,
                 .out = y[1].data, .n = tt_k_elems(&y[1])};
     if (d.n > 0) draw(env->pool, &d);
     uint64_t used = ((uint64_t)d.n * words_per_element(d.dtype, RNG_BITS) + 3) / 4;
