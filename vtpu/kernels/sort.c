@@ -31,6 +31,10 @@ static const tt_value_t* strip(const tt_value_t* v, bool* zero, bool* nan) {
     if (!v->op) return v;
     if (v->op->kind == TT_OP_CONVERT) {
       const tt_type_t *from = v->op->operands[0]->type, *to = v->type;
+      if (from->dtype == TT_DTYPE_PRED && to->dtype == TT_DTYPE_U8) {
+        v = v->op->operands[0];
+        continue;
+      }
       if (!tt_dtype_is_float(from->dtype) || !tt_dtype_is_float(to->dtype)) return v;
       if (to->dtype != TT_DTYPE_F64 && to->dtype != TT_DTYPE_F32) return v;
       if (tt_dtype_bytes(from->dtype) > tt_dtype_bytes(to->dtype)) return v;
@@ -64,11 +68,36 @@ static bool argument_number(const tt_block_t* block, const tt_value_t* v, int64_
   *out = v - block->args;
   return true;
 }
+static bool is_nan_test(const tt_value_t* v, const tt_value_t* of) {
+  return is_compare(v, "NE") && v->op->operands[0] == of && v->op->operands[1] == of;
+}
+// (x < y) | (isnan(y) & !isnan(x)), or (x > y) | (isnan(x) & !isnan(y)): NaN is the largest. Returns the compare.
+static const tt_op_t* nan_aware(const tt_op_t* either) {
+  for (int i = 0; i < 2; ++i) {
+    const tt_op_t *compare = either->operands[i]->op, *both = either->operands[1 - i]->op;
+    if (!compare || compare->kind != TT_OP_COMPARE || !both || both->kind != TT_OP_AND) continue;
+    bool less = is_compare(either->operands[i], "LT");
+    const tt_value_t *nan = compare->operands[less ? 1 : 0], *number = compare->operands[less ? 0 : 1];
+    for (int k = 0; k < 2; ++k) {
+      const tt_op_t* not_nan = both->operands[1 - k]->op;
+      if (is_nan_test(both->operands[k], nan) && not_nan && not_nan->kind == TT_OP_NOT &&
+          is_nan_test(not_nan->operands[0], number)) {
+        return compare;
+      }
+    }
+  }
+  return NULL;
+}
 static void recognise(const tt_op_t* op, sort_blob_t* p) {
   const tt_block_t* block = &op->regions[0].block;
   const tt_op_t* last = block->last;
   if (!last || last->operand_count != 1) return;
   const tt_op_t* compare = last->operands[0]->op;
+  bool nan_last = false;
+  if (compare && compare->kind == TT_OP_OR) {
+    compare = nan_aware(compare);
+    nan_last = true;
+  }
   if (!compare || compare->kind != TT_OP_COMPARE) return;
   const char* direction = tt_op_attr_text(compare, TT_ATTR_COMPARISON_DIRECTION);
   bool less = strcmp(direction, "LT") == 0;
@@ -84,6 +113,7 @@ static void recognise(const tt_op_t* op, sort_blob_t* p) {
   if (tt_k_key_width(dtype) == TT_K_KEY_NONE || op->operands[0]->type->dims[p->dimension] > UINT32_MAX) return;
   bool total = strcmp(tt_op_attr_text(compare, TT_ATTR_COMPARE_TYPE), "TOTALORDER") == 0;
   if (total && tt_dtype_is_float(dtype) && zero[0] != nan[0]) return;   // half canonical: no such key
+  if (total && nan_last) return;
   p->keyed = 1;
   p->operand = a / 2;
   p->canonical = !total || zero[0];   // plain LT leaves NaN unordered: last is as good as anywhere
