@@ -732,6 +732,7 @@ static bool read_module_items(tt_reader_t* r, const char* close) {
       ++r->at;
       tt_read_list_t attrs = {0};
       if (tt_read_peek_char(r, '{') && !tt_read_attr_dict(r, &attrs, "{", "}")) return false;
+      if (!tt_read_location(r, NULL)) return false;
     } else if (*r->at == '#' || *r->at == '!') {
       if (!skip_alias_line(r)) return false;
     } else {
