@@ -572,9 +572,13 @@ tc_loop_t* tc_loop_reduce(tc_t* c, tc_block_t* block, uint32_t count, tc_value_t
   if (l->access_count > PD_MAX_ACCESSES) return tc_fail(c, TT_INTERNAL, "vtpu: a fused loop reads too many buffers");
   collapse(l);
   // The innermost dimension: the one that most loads run along; ties go to the last.
+  // A kept one must be the last kept one: outputs are written in order.
   uint32_t inner = l->rank - 1, best = 0;
+  bool kept_seen = false;
   for (uint32_t k = l->rank; k-- > 0;) {
     uint32_t score = 0;
+    if (!l->reduced[k] && kept_seen) continue;
+    kept_seen = kept_seen || !l->reduced[k];
     for (uint32_t i = 0; i < l->access_count; ++i) score += l->dims[k] > 1 && l->accesses[i].strides[k] == l->accesses[i].esize;
     if (score > best) { best = score; inner = k; }
   }
