@@ -170,7 +170,7 @@ TT_LOWERING(aminmax_all) {
 }
 
 // Value and first index of the extreme along `dim`; NaN beats everything, as in PyTorch.
-static void extreme_index(tt_lower_t* L, bool maximum, V x, int64_t dim, bool keep, V* out_value, V* out_index) {
+void tt_lx_extreme_index(tt_lower_t* L, bool maximum, V x, int64_t dim, bool keep, V* out_value, V* out_index) {
   *out_value = *out_index = NULL;
   if (!x) return;
   if (x->type->rank == 0) {
@@ -213,7 +213,7 @@ static void extreme_dim(tt_lower_t* L, bool maximum) {
   if (tt_dtype_is_complex(tt_lx_dtype(x))) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s(): does not support complex input", maximum ? "max" : "min");
   }
-  extreme_index(L, maximum, x, dim, tt_l_bool(L, 2, false), &value, &index);
+  tt_lx_extreme_index(L, maximum, x, dim, tt_l_bool(L, 2, false), &value, &index);
   tt_l_return(L, value);
   tt_l_return(L, index);
 }
@@ -233,7 +233,7 @@ static void arg_extreme(tt_lower_t* L, bool maximum) {
       tt_builder_fail(L->b, TT_OUT_OF_RANGE, "%s(): Expected reduction dim to be specified for input.numel() == 0.", name);
     }
     V flat = x->type->rank ? tt_lx_flatten(L, x) : x;
-    extreme_index(L, maximum, flat, 0, false, &value, &index);
+    tt_lx_extreme_index(L, maximum, flat, 0, false, &value, &index);
     if (keep && index) {
       int64_t ones[TT_MAX_RANK];
       for (int64_t i = 0; i < tt_lx_rank(x); ++i) ones[i] = 1;
@@ -242,7 +242,7 @@ static void arg_extreme(tt_lower_t* L, bool maximum) {
   } else {
     int64_t dim = tt_l_dim(L, tt_l_int(L, 1, 0), tt_lx_rank(x));
     if (!check_not_empty(L, x, 1, &dim, false, name)) return;
-    extreme_index(L, maximum, x, dim, keep, &value, &index);
+    tt_lx_extreme_index(L, maximum, x, dim, keep, &value, &index);
   }
   tt_l_return(L, index);
 }

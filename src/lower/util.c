@@ -232,12 +232,17 @@ tt_value_t* tt_lx_gather_along(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_val
 }
 
 void tt_lx_check_index(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t high, const char* message) {
+  tt_lx_check_range(L, index, low, high, TT_OUT_OF_RANGE, message);
+}
+
+void tt_lx_check_range(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t high, tt_status_code_t code,
+                       const char* message) {
   if (!index || !L->target->checks || tt_type_elems(index->type) == 0) return;
   tt_value_t* ok = TT_B2(AND, TT_CMP(GE, index, tt_lx_splat_i64(L, index, low)), TT_CMP(LT, index, tt_lx_splat_i64(L, index, high)));
   // The value shown: any bad one, by a maximum over those out of range (0 where good).
   tt_value_t* bad = TT_SEL(ok, tt_lx_splat_lowest(L, index), index);
   tt_value_t* shown = tt_lx_reduce_all(L, TT_OP_MAXIMUM, bad);
-  tt_b_check(L->b, tt_lx_reduce_all(L, TT_OP_AND, ok), TT_OUT_OF_RANGE, message, 1, &shown);
+  tt_b_check(L->b, tt_lx_reduce_all(L, TT_OP_AND, ok), code, message, 1, &shown);
 }
 
 tt_value_t* tt_lx_wrap_index(tt_lower_t* L, tt_value_t* index, int64_t size) {
@@ -327,4 +332,9 @@ void tt_lx_contiguous_strides(size_t rank, const int64_t* sizes, int64_t* stride
     strides[i] = stride;
     stride *= TT_MAX(sizes[i], 1);
   }
+}
+
+void tt_lx_check(tt_lower_t* L, tt_value_t* ok, tt_status_code_t code, const char* message) {
+  if (!ok || !L->target->checks || tt_type_elems(ok->type) == 0) return;
+  tt_b_check(L->b, tt_lx_reduce_all(L, TT_OP_AND, ok), code, message, 0, NULL);
 }

@@ -49,9 +49,10 @@ void tt_lx_reduce_dims(tt_lower_t* L, tt_i64s_t dims, int64_t rank, size_t* out_
 tt_value_t* tt_lx_cumulative(tt_lower_t* L, tt_value_t* v, int64_t dim, const char* op, bool reverse);
 // Elements at `index` (i64, wrapped and in range) of every `dim` line: torch.gather.
 tt_value_t* tt_lx_gather_along(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_value_t* index);
-// Negative indices wrapped by `size`; CHECKs the range (message: torch's, with {0} the first bad index).
+// Negative indices wrapped by `size`. The check fails unless low <= index < high; {0} is a bad index.
 tt_value_t* tt_lx_wrap_index(tt_lower_t* L, tt_value_t* index, int64_t size);
-void tt_lx_check_index(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t high, const char* message);
+void tt_lx_check_index(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t high, const char* message);   // OUT_OF_RANGE
+void tt_lx_check_range(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t high, tt_status_code_t code, const char* message);
 // Sorts pairs; comparator puts NaN last (descending: first), as torch. values and an i64 index, `count` 2 or 1.
 void tt_lx_sort(tt_lower_t* L, tt_value_t* v, int64_t dim, bool descending, bool with_index, tt_value_t** out_values,
                 tt_value_t** out_indices);
@@ -66,6 +67,17 @@ tt_value_t* tt_lx_take_flat(tt_lower_t* L, tt_value_t* flat, tt_value_t* index);
 tt_value_t* tt_lx_scatter_flat(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* flat, tt_value_t* index, tt_value_t* updates);
 // Pads dimension `dim` alone (negative: crops), `interior` elements between neighbours; 0 is the value.
 tt_value_t* tt_lx_pad_dim(tt_lower_t* L, tt_value_t* v, int64_t dim, int64_t low, int64_t high, int64_t interior);
+// Value and first index of the extreme along `dim`; NaN wins. (reduce.c)
+void tt_lx_extreme_index(tt_lower_t* L, bool maximum, tt_value_t* x, int64_t dim, bool keep, tt_value_t** out_value,
+                         tt_value_t** out_index);
+// tt.rng of the given shape: "bits" "uniform" "normal"; draws from L->random. (random.c)
+tt_value_t* tt_lx_random(tt_lower_t* L, const char* distribution, tt_dtype_t dtype, size_t rank, const tt_dim_t* dims);
+// Positions of true in a 1-d i1 vector, `count` of them. (index_select.c)
+tt_value_t* tt_lx_nonzero_flat(tt_lower_t* L, tt_value_t* mask, int64_t count);
+// First position where sorted lines [..., n] of `sequence` are not below (right: above) x; lines and x share leading
+// dimensions, or sequence is 1-d. i64. (index_sort.c)
+tt_value_t* tt_lx_search_sorted(tt_lower_t* L, tt_value_t* sequence, tt_value_t* x, bool right);
+void tt_lx_check(tt_lower_t* L, tt_value_t* ok, tt_status_code_t code, const char* message);   // ok: any shape
 void tt_lx_contiguous_strides(size_t rank, const int64_t* sizes, int64_t* strides);
 
 // Shorthands.
