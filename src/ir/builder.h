@@ -23,7 +23,8 @@ bool tt_builder_ok(const tt_builder_t* b);
 tt_value_t* tt_builder_fail(tt_builder_t* b, tt_status_code_t code, const char* format, ...) TT_PRINTF(3, 4);
 
 // ---- functions, regions ------------------------------------------------------------------------
-// Appends a function with the given argument types and puts the insertion point into it.
+// Appends a function with the given argument types and puts the insertion point into it; tt_b_func_end leaves
+// none. To build a function in the middle of another, save b->block before and restore it after.
 tt_func_t* tt_b_func_begin(tt_builder_t* b, const char* name, bool is_public, size_t arg_count,
                            const tt_type_t* const* arg_types);
 tt_value_t* tt_b_func_arg(tt_func_t* func, size_t index);
@@ -77,7 +78,7 @@ tt_value_t* tt_b_broadcast_to(tt_builder_t* b, tt_value_t* x, size_t rank, const
 tt_value_t* tt_b_transpose(tt_builder_t* b, tt_value_t* x, const int64_t* permutation);        // no op if identity
 tt_value_t* tt_b_slice(tt_builder_t* b, tt_value_t* x, const int64_t* start, const int64_t* limit, const int64_t* strides);
 tt_value_t* tt_b_pad(tt_builder_t* b, tt_value_t* x, tt_value_t* value, const int64_t* low, const int64_t* high,
-                     const int64_t* interior);                                                  // interior NULL: 0
+                     const int64_t* interior);                                                  // NULL: 0
 tt_value_t* tt_b_concatenate(tt_builder_t* b, size_t count, tt_value_t* const* xs, int64_t dimension);
 tt_value_t* tt_b_reverse(tt_builder_t* b, tt_value_t* x, size_t count, const int64_t* dimensions);
 tt_value_t* tt_b_dynamic_slice(tt_builder_t* b, tt_value_t* x, tt_value_t* const* starts, const int64_t* sizes);

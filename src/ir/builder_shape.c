@@ -226,8 +226,8 @@ tt_value_t* tt_b_pad(tt_builder_t* b, tt_value_t* x, tt_value_t* value, const in
   if (!tt_b_ready(b, x, "stablehlo.pad")) return NULL;
   uint32_t rank = x->type->rank;
   int64_t zeros[TT_MAX_RANK] = {0};
-  tt_attr_t attrs[3] = {tt_attr_i64s(TT_ATTR_EDGE_PADDING_LOW, rank, low),
-                        tt_attr_i64s(TT_ATTR_EDGE_PADDING_HIGH, rank, high),
+  tt_attr_t attrs[3] = {tt_attr_i64s(TT_ATTR_EDGE_PADDING_LOW, rank, low ? low : zeros),
+                        tt_attr_i64s(TT_ATTR_EDGE_PADDING_HIGH, rank, high ? high : zeros),
                         tt_attr_i64s(TT_ATTR_INTERIOR_PADDING, rank, interior ? interior : zeros)};
   tt_value_t* operands[2] = {x, value};
   return tt_b_one(b, TT_OP_PAD, 2, operands, 3, attrs, NULL);

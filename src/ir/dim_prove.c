@@ -171,6 +171,31 @@ tt_truth_t tt_dim_equal(const tt_module_t* module, tt_dim_t a, tt_dim_t b) {
   return TT_MAYBE;
 }
 
+static bool product_of(const tt_module_t* module, const tt_dim_t* dims, size_t count, tt_dim_poly_t* out) {
+  tt_dim_poly_t factor;
+  tt_dim_poly_constant(1, out);
+  for (size_t i = 0; i < count; ++i) {
+    if (!tt_dim_poly_of(module, dims[i], &factor) || !tt_dim_poly_mul(out, &factor, out)) return false;
+  }
+  return true;
+}
+
+tt_truth_t tt_dim_products_equal(const tt_module_t* module, const tt_dim_t* a, size_t a_count, const tt_dim_t* b,
+                                 size_t b_count) {
+  tt_dim_poly_t x, y, d, one;
+  int64_t value;
+  tt_dim_poly_constant(1, &one);
+  if (!product_of(module, a, a_count, &x) || !product_of(module, b, b_count, &y)) return TT_MAYBE;
+  if (!tt_dim_poly_add(&x, &y, -1, &d)) return TT_MAYBE;
+  if (tt_dim_poly_is_constant(&d, &value)) return value == 0 ? TT_YES : TT_NO;
+  if (never_zero_by_divisor(&d)) return TT_NO;
+  if (tt_dim_poly_add(&d, &one, -1, &d) && tt_dim_poly_nonnegative(module, &d)) return TT_NO;
+  if (tt_dim_poly_add(&y, &x, -1, &d) && tt_dim_poly_add(&d, &one, -1, &d) && tt_dim_poly_nonnegative(module, &d)) {
+    return TT_NO;
+  }
+  return TT_MAYBE;
+}
+
 tt_truth_t tt_dim_less_equal(const tt_module_t* module, tt_dim_t a, tt_dim_t b) {
   if (a == TT_DIM_UNKNOWN || b == TT_DIM_UNKNOWN) return TT_MAYBE;
   if (a == b) return TT_YES;

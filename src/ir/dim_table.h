@@ -62,6 +62,9 @@ void tt_dim_poly_range(const tt_module_t* module, const tt_dim_poly_t* a, int64_
 bool tt_dim_poly_split(const tt_dim_poly_t* a, const tt_dim_term_t* by, tt_dim_poly_t* quotient, tt_dim_poly_t* rest);
 // True only if a >= 0 for all values of the symbols.
 bool tt_dim_poly_nonnegative(const tt_module_t* module, const tt_dim_poly_t* a);
+// Are the products of two lists of dimensions equal?
+tt_truth_t tt_dim_products_equal(const tt_module_t* module, const tt_dim_t* a, size_t a_count, const tt_dim_t* b,
+                                 size_t b_count);
 int64_t tt_dim_floordiv_i64(int64_t a, int64_t b);   // b > 0
 
 // Same tables: same numbers mean the same expressions.

@@ -184,6 +184,25 @@ static tt_status_t verify_block(verifier_t* v, const tt_block_t* block, int dept
   return TT_OK_STATUS;
 }
 
+// A donated argument names the result that takes its buffer, each at most once.
+static tt_status_t check_aliases(const tt_func_t* func) {
+  for (uint32_t i = 0; func->arg_attrs && i < func->body.block.arg_count; ++i) {
+    const tt_attr_t* alias = tt_attr_find(func->arg_attrs[i].data, func->arg_attrs[i].size, TT_ATTR_ALIASING_OUTPUT);
+    if (!alias) continue;
+    if (alias->kind != TT_AK_INT || alias->i < 0 || alias->i >= (int64_t)func->result_count) {
+      return tt_status_create(TT_INVALID_ARGUMENT, "argument %u aliases result %lld, there are %u", i,
+                              (long long)(alias->kind == TT_AK_INT ? alias->i : -1), func->result_count);
+    }
+    for (uint32_t k = 0; k < i; ++k) {
+      const tt_attr_t* other = tt_attr_find(func->arg_attrs[k].data, func->arg_attrs[k].size, TT_ATTR_ALIASING_OUTPUT);
+      if (other && other->i == alias->i) {
+        return tt_status_create(TT_INVALID_ARGUMENT, "arguments %u and %u alias result %lld", k, i, (long long)alias->i);
+      }
+    }
+  }
+  return TT_OK_STATUS;
+}
+
 static tt_status_t verify_func(verifier_t* v, const tt_func_t* func) {
   if (func->module != v->module) return tt_status_create(TT_INVALID_ARGUMENT, "belongs to another module");
   memset(v->visible, 0, v->word_count * sizeof(*v->visible));
@@ -198,7 +217,7 @@ static tt_status_t verify_func(verifier_t* v, const tt_func_t* func) {
                               TT_TYPE_TEXT(v->module, end->operands[i]->type), TT_TYPE_TEXT(v->module, func->result_types[i]));
     }
   }
-  return TT_OK_STATUS;
+  return check_aliases(func);
 }
 
 // ---- calls ---------------------------------------------------------------------------------------

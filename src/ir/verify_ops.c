@@ -1,6 +1,7 @@
 // Rules that relate operands, attributes, regions and given results of one op.
 #include <string.h>
 
+#include "ir/dim_table.h"
 #include "ir/infer.h"
 
 static const tt_type_t* result_type(const tt_infer_t* in, uint32_t i) { return in->op->results[i].type; }
@@ -14,6 +15,8 @@ static tt_status_t check_reshape(const tt_infer_t* in) {
       return tt_infer_fail(in, "the element count of %s overflows int64", TT_TYPE_TEXT(in->names, y));
     }
     fits = fits && before == after;
+  } else {
+    fits = fits && tt_dim_products_equal(in->names, x->dims, x->rank, y->dims, y->rank) != TT_NO;
   }
   if (!fits) {
     return tt_infer_fail(in, "%s does not reshape to %s", TT_TYPE_TEXT(in->names, x), TT_TYPE_TEXT(in->names, y));
