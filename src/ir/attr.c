@@ -68,7 +68,8 @@ tt_i64s_t tt_op_attr_i64s(const tt_op_t* op, tt_attr_name_t name) {
 
 const char* tt_op_attr_text(const tt_op_t* op, tt_attr_name_t name) {
   const tt_attr_t* attr = tt_op_attr(op, name);
-  if (!attr || (attr->kind != TT_AK_STRING && attr->kind != TT_AK_ENUM && attr->kind != TT_AK_SYMBOL)) return "";
+  if (!attr || (attr->kind != TT_AK_STRING && attr->kind != TT_AK_ENUM && attr->kind != TT_AK_SYMBOL))
+    return "";
   return attr->text.data ? attr->text.data : "";
 }
 
@@ -138,7 +139,8 @@ static bool copy_dense(tt_arena_t* arena, tt_type_map_t map, void* self, tt_dens
 
 bool tt_attr_copy(tt_arena_t* arena, const tt_attr_t* from, tt_type_map_t map, void* self, tt_attr_t* out) {
   *out = *from;
-  if (from->other_name && !(out->other_name = tt_arena_strndup(arena, from->other_name, strlen(from->other_name)))) {
+  if (from->other_name &&
+      !(out->other_name = tt_arena_strndup(arena, from->other_name, strlen(from->other_name)))) {
     return false;
   }
   switch (from->kind) {
@@ -165,7 +167,8 @@ bool tt_attr_copy(tt_arena_t* arena, const tt_attr_t* from, tt_type_map_t map, v
       return copy_list(arena, from->dict.data, from->dict.size, map, self, &out->dict.data);
     case TT_AK_DOT:
       COPY_STRUCT(dot);
-      return COPY_MEMBER(out->dot, tt_dot_dims_t, lhs_batch) && COPY_MEMBER(out->dot, tt_dot_dims_t, rhs_batch) &&
+      return COPY_MEMBER(out->dot, tt_dot_dims_t, lhs_batch) &&
+             COPY_MEMBER(out->dot, tt_dot_dims_t, rhs_batch) &&
              COPY_MEMBER(out->dot, tt_dot_dims_t, lhs_contracting) &&
              COPY_MEMBER(out->dot, tt_dot_dims_t, rhs_contracting);
     case TT_AK_CONV:
@@ -188,7 +191,8 @@ bool tt_attr_copy(tt_arena_t* arena, const tt_attr_t* from, tt_type_map_t map, v
              COPY_MEMBER(out->scatter, tt_scatter_dims_t, scatter_indices_batching_dims) &&
              COPY_MEMBER(out->scatter, tt_scatter_dims_t, scatter_dims_to_operand_dims);
     case TT_AK_ALIAS:
-      return copy_i64s(arena, &out->alias.output_tuple_indices) && copy_i64s(arena, &out->alias.operand_tuple_indices);
+      return copy_i64s(arena, &out->alias.output_tuple_indices) &&
+             copy_i64s(arena, &out->alias.operand_tuple_indices);
   }
   return false;
 }

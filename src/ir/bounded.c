@@ -17,8 +17,9 @@ static bool bound_of(tt_clone_t* clone, const tt_type_t* type, uint32_t i, int64
   if (type->dims[i] == TT_DIM_UNKNOWN) *out = type->bounds ? type->bounds[i] : TT_DIM_UNKNOWN;
   if (*out >= 0 && *out <= INT32_MAX) return true;
   bool unbounded = *out == INT64_MAX || type->dims[i] == TT_DIM_UNKNOWN;
-  tt_builder_fail(&clone->builder, TT_INVALID_ARGUMENT, "dimension %s of %s %s", TT_DIM_TEXT(clone->from, type->dims[i]),
-                  TT_TYPE_TEXT(clone->from, type), unbounded ? "has no upper bound" : "has a bound over the int32 limit");
+  tt_builder_fail(&clone->builder, TT_INVALID_ARGUMENT, "dimension %s of %s %s",
+                  TT_DIM_TEXT(clone->from, type->dims[i]), TT_TYPE_TEXT(clone->from, type),
+                  unbounded ? "has no upper bound" : "has a bound over the int32 limit");
   return false;
 }
 
@@ -65,13 +66,15 @@ static tt_value_t* symbol_value(tt_clone_t* clone, tt_dim_t d) {
       return tt_b_one(b, TT_OP_GET_DIMENSION_SIZE, 1, &arg, 1, &attr, NULL);
     }
   }
-  return tt_builder_fail(b, TT_INVALID_ARGUMENT, "symbol %s is no dimension of an argument, its extent is not known at run time",
+  return tt_builder_fail(b, TT_INVALID_ARGUMENT,
+                         "symbol %s is no dimension of an argument, its extent is not known at run time",
                          TT_DIM_TEXT(clone->from, d));
 }
 
 static tt_value_t* constant(tt_clone_t* clone, int64_t value) {
   if (value < INT32_MIN || value > INT32_MAX) {
-    return tt_builder_fail(&clone->builder, TT_OUT_OF_RANGE, "extent %lld is over the int32 limit", (long long)value);
+    return tt_builder_fail(&clone->builder, TT_OUT_OF_RANGE, "extent %lld is over the int32 limit",
+                           (long long)value);
   }
   return tt_b_scalar_i64(&clone->builder, TT_DTYPE_S32, value);
 }
@@ -86,7 +89,8 @@ static tt_value_t* extent_value(tt_clone_t* clone, tt_dim_t d) {
   if (e->kind == TT_DIM_ADD || e->kind == TT_DIM_MUL) {
     tt_value_t* sum = NULL;
     for (uint32_t i = 0; i < e->term_count; ++i) {
-      tt_value_t* product = e->terms[i].count && e->terms[i].coefficient == 1 ? NULL : constant(clone, e->terms[i].coefficient);
+      tt_value_t* product =
+          e->terms[i].count && e->terms[i].coefficient == 1 ? NULL : constant(clone, e->terms[i].coefficient);
       for (uint32_t k = 0; k < e->terms[i].count; ++k) {
         tt_value_t* factor = extent_value(clone, -1 - (tt_dim_t)e->terms[i].factors[k]);
         product = product ? tt_b_binary(b, TT_OP_MULTIPLY, product, factor) : factor;
@@ -99,7 +103,8 @@ static tt_value_t* extent_value(tt_clone_t* clone, tt_dim_t d) {
   int64_t min, max;
   tt_dim_range(clone->from, e->a, &min, &max);
   if ((e->kind == TT_DIM_FLOORDIV || e->kind == TT_DIM_MOD) && min < 0) {  // divide truncates
-    return tt_builder_fail(b, TT_UNIMPLEMENTED, "extent %s divides what may be negative", TT_DIM_TEXT(clone->from, d));
+    return tt_builder_fail(b, TT_UNIMPLEMENTED, "extent %s divides what may be negative",
+                           TT_DIM_TEXT(clone->from, d));
   }
   tt_op_kind_t kind = e->kind == TT_DIM_FLOORDIV ? TT_OP_DIVIDE : e->kind == TT_DIM_MOD ? TT_OP_REMAINDER
                       : e->kind == TT_DIM_MIN    ? TT_OP_MINIMUM : TT_OP_MAXIMUM;
@@ -119,7 +124,8 @@ static int64_t inherited_from(const tt_op_t* op, uint32_t i) {
 }
 
 static bool sets_sizes(const tt_op_t* op) {
-  return (op->kind == TT_OP_IOTA || op->kind == TT_OP_BROADCAST_IN_DIM) && !tt_type_is_static(op->results[0].type);
+  return (op->kind == TT_OP_IOTA || op->kind == TT_OP_BROADCAST_IN_DIM) &&
+         !tt_type_is_static(op->results[0].type);
 }
 
 // iota and broadcast: extents that nothing hands down stand at their bound first.
@@ -172,7 +178,8 @@ static tt_value_t* dynamic_reshape(tt_clone_t* clone, const tt_op_t* from, tt_op
 }
 
 static bool has_symbolic_list(const tt_op_t* op) {
-  static const uint16_t names[] = {TT_ATTR_START_INDICES, TT_ATTR_LIMIT_INDICES, TT_ATTR_SLICE_SIZES, TT_ATTR_BROADCAST_SIZES};
+  static const uint16_t names[] = {TT_ATTR_START_INDICES, TT_ATTR_LIMIT_INDICES, TT_ATTR_SLICE_SIZES,
+                                   TT_ATTR_BROADCAST_SIZES};
   for (size_t n = 0; n < TT_ARRAY_LENGTH(names); ++n) {
     tt_i64s_t list = tt_op_attr_i64s(op, (tt_attr_name_t)names[n]);
     for (size_t i = 0; i < list.size; ++i) {
@@ -199,7 +206,8 @@ static bool full_slice(tt_clone_t* clone, const tt_op_t* from, tt_op_t* copy) {
 
 static tt_value_t* bounded_op(tt_clone_t* clone, const tt_op_t* from, tt_op_t* copy) {
   if (sets_sizes(from)) return set_sizes(clone, from, copy);
-  if (from->kind == TT_OP_RESHAPE && !tt_type_is_static(from->results[0].type)) return dynamic_reshape(clone, from, copy);
+  if (from->kind == TT_OP_RESHAPE && !tt_type_is_static(from->results[0].type))
+    return dynamic_reshape(clone, from, copy);
   if (has_symbolic_list(from) && !full_slice(clone, from, copy)) {
     tt_builder_fail(&clone->builder, TT_UNIMPLEMENTED, "%s with symbolic limits has no form with bounds",
                     tt_op_info(from->kind)->name);
@@ -208,7 +216,8 @@ static tt_value_t* bounded_op(tt_clone_t* clone, const tt_op_t* from, tt_op_t* c
 }
 
 tt_status_t tt_module_to_bounded(const tt_module_t* module, tt_module_t** out_module) {
-  tt_clone_t clone = {.from = module, .map_type = bounded_type, .after_op = bounded_op, .result_types = full_size_types};
+  tt_clone_t clone = {
+      .from = module, .map_type = bounded_type, .after_op = bounded_op, .result_types = full_size_types};
   TT_RETURN_IF_ERROR(tt_clone_run(&clone, out_module));
   tt_status_t status = tt_module_verify(*out_module);
   if (!tt_status_is_ok(status)) {

@@ -98,14 +98,16 @@ static tt_op_t* place_op(tt_builder_t* b, const tt_op_t* shape, const tt_type_t*
   }
   for (uint32_t i = 0; i < shape->result_count; ++i) {
     if (!result_types[i]) return tt_b_out_of_memory(b);  // the interner's only way to fail
-    op->results[i] = (tt_value_t){.type = result_types[i], .op = op, .index = i, .id = b->module->value_count++};
+    op->results[i] =
+        (tt_value_t){.type = result_types[i], .op = op, .index = i, .id = b->module->value_count++};
   }
   append_op(b->block, op);
   return op;
 }
 
 // Writes up to `capacity` inferred types; the number, or -1 after an error.
-static int64_t infer_types(tt_builder_t* b, const tt_op_t* shape, const tt_type_t** types, uint32_t capacity) {
+static int64_t infer_types(tt_builder_t* b, const tt_op_t* shape, const tt_type_t** types,
+                           uint32_t capacity) {
   tt_infer_t in = {.module = b->module, .names = b->module, .op = shape, .out = types, .capacity = capacity};
   b->status = tt_infer_op(&in);
   if (!tt_builder_ok(b)) return -1;
@@ -125,7 +127,8 @@ tt_op_t* tt_b_op(tt_builder_t* b, tt_op_kind_t kind, size_t operand_count, tt_va
   if (TT_UNLIKELY(!b->block)) return (void*)tt_builder_fail(b, TT_INTERNAL, "%s: no insertion point", name);
   if (!tt_b_ready_list(b, operand_count, operands, name)) return NULL;
   if (attr_count > UINT16_MAX || region_count > UINT16_MAX || operand_count > UINT32_MAX) {
-    return (void*)tt_builder_fail(b, TT_INVALID_ARGUMENT, "%s: too many operands, attributes or regions", name);
+    return (void*)tt_builder_fail(b, TT_INVALID_ARGUMENT, "%s: too many operands, attributes or regions",
+                                  name);
   }
   tt_op_t shape = {.kind = kind, .attr_count = (uint16_t)attr_count, .region_count = (uint16_t)region_count,
                    .operand_count = (uint32_t)operand_count, .operands = (tt_value_t**)operands,
@@ -138,8 +141,9 @@ tt_op_t* tt_b_op(tt_builder_t* b, tt_op_kind_t kind, size_t operand_count, tt_va
       capacity = (uint32_t)operand_count + 3;
       if (kind == TT_OP_FUNC_CALL) {
         const tt_attr_t* callee_name = tt_attr_find(attrs, attr_count, TT_ATTR_CALLEE);
-        const tt_func_t* callee =
-            callee_name && callee_name->text.data ? tt_module_find_func(b->module, callee_name->text.data) : NULL;
+        const tt_func_t* callee = callee_name && callee_name->text.data
+                                      ? tt_module_find_func(b->module, callee_name->text.data)
+                                      : NULL;
         if (callee) capacity = TT_MAX(capacity, callee->result_count);
       }
       types = tt_arena_alloc_array(&b->module->arena, capacity, sizeof(*types));
@@ -148,8 +152,8 @@ tt_op_t* tt_b_op(tt_builder_t* b, tt_op_kind_t kind, size_t operand_count, tt_va
     int64_t count = infer_types(b, &shape, types, capacity);
     if (count < 0) return NULL;
     if (result_count && result_count != (size_t)count) {
-      return (void*)tt_builder_fail(b, TT_INTERNAL, "%s: %zu results asked for, it has %lld", name, result_count,
-                                    (long long)count);
+      return (void*)tt_builder_fail(b, TT_INTERNAL, "%s: %zu results asked for, it has %lld", name,
+                                    result_count, (long long)count);
     }
     result_types = types;
     result_count = (size_t)count;
@@ -175,7 +179,8 @@ tt_value_t* tt_b_checked(tt_builder_t* b, tt_op_t* op) {
 
 // ---- functions ---------------------------------------------------------------------------------
 static void set_arg(tt_builder_t* b, tt_block_t* block, uint32_t index, const tt_type_t* type) {
-  block->args[index] = (tt_value_t){.type = type, .block = block, .index = index, .id = b->module->value_count++};
+  block->args[index] =
+      (tt_value_t){.type = type, .block = block, .index = index, .id = b->module->value_count++};
 }
 
 tt_func_t* tt_b_func_begin(tt_builder_t* b, const char* name, bool is_public, size_t arg_count,
@@ -298,11 +303,13 @@ void tt_b_func_end(tt_builder_t* b, tt_func_t* func, size_t count, tt_value_t* c
 }
 
 // ---- regions -----------------------------------------------------------------------------------
-bool tt_b_region_add_args(tt_builder_t* b, tt_op_t* op, size_t region, size_t count, const tt_type_t* const* types) {
+bool tt_b_region_add_args(tt_builder_t* b, tt_op_t* op, size_t region, size_t count,
+                          const tt_type_t* const* types) {
   tt_block_t* block = &op->regions[region].block;
   if (count == 0) return true;
   if (block->arg_count != 0) {
-    tt_builder_fail(b, TT_INTERNAL, "%s: region %zu has its arguments already", tt_op_info(op->kind)->name, region);
+    tt_builder_fail(b, TT_INTERNAL, "%s: region %zu has its arguments already", tt_op_info(op->kind)->name,
+                    region);
     return false;
   }
   block->args = tt_arena_alloc_array(&b->module->arena, count, sizeof(*block->args));
@@ -344,7 +351,8 @@ tt_value_t* tt_b_region_arg(tt_op_t* op, size_t region, size_t index) {
   return &op->regions[region].block.args[index];
 }
 
-void tt_b_binary_region(tt_builder_t* b, tt_op_t* op, size_t region, tt_op_kind_t kind, const tt_type_t* type) {
+void tt_b_binary_region(tt_builder_t* b, tt_op_t* op, size_t region, tt_op_kind_t kind,
+                        const tt_type_t* type) {
   if (!tt_builder_ok(b) || !op) return;
   const tt_type_t* types[2] = {type, type};
   tt_block_t* saved = tt_b_region_begin(b, op, region, 2, types);

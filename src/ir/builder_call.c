@@ -2,8 +2,8 @@
 #include "ir/builder_internal.h"
 
 // ---- indexing ----------------------------------------------------------------------------------
-tt_value_t* tt_b_gather(tt_builder_t* b, tt_value_t* operand, tt_value_t* indices, const tt_gather_dims_t* dims,
-                        const int64_t* slice_sizes, bool sorted) {
+tt_value_t* tt_b_gather(tt_builder_t* b, tt_value_t* operand, tt_value_t* indices,
+                        const tt_gather_dims_t* dims, const int64_t* slice_sizes, bool sorted) {
   if (!tt_b_ready(b, operand, "stablehlo.gather")) return NULL;
   tt_attr_t attrs[3] = {{.name = TT_ATTR_DIMENSION_NUMBERS, .kind = TT_AK_GATHER, .gather = dims},
                         tt_attr_i64s(TT_ATTR_SLICE_SIZES, operand->type->rank, slice_sizes),
@@ -16,7 +16,8 @@ tt_value_t* tt_b_scatter(tt_builder_t* b, tt_op_kind_t kind, tt_value_t* operand
                          tt_value_t* updates, const tt_scatter_dims_t* dims, bool sorted, bool unique) {
   tt_value_t* operands[3] = {operand, indices, updates};
   tt_attr_t attrs[3] = {{.name = TT_ATTR_SCATTER_DIMENSION_NUMBERS, .kind = TT_AK_SCATTER, .scatter = dims},
-                        tt_attr_bool(TT_ATTR_INDICES_ARE_SORTED, sorted), tt_attr_bool(TT_ATTR_UNIQUE_INDICES, unique)};
+                        tt_attr_bool(TT_ATTR_INDICES_ARE_SORTED, sorted),
+                        tt_attr_bool(TT_ATTR_UNIQUE_INDICES, unique)};
   tt_op_t* op = tt_b_op(b, TT_OP_SCATTER, 3, operands, 3, attrs, 1, NULL, 1);
   if (!op) return NULL;
   const tt_type_t* element = tt_b_type(b, operand->type->dtype, 0, NULL);
@@ -35,7 +36,8 @@ tt_value_t* tt_b_scatter(tt_builder_t* b, tt_op_kind_t kind, tt_value_t* operand
 tt_op_t* tt_b_call(tt_builder_t* b, tt_func_t* callee, size_t count, tt_value_t* const* operands) {
   if (!tt_builder_ok(b)) return NULL;
   if (!callee) return (void*)tt_builder_fail(b, TT_INTERNAL, "func.call: no callee");
-  tt_attr_t attr = {.name = TT_ATTR_CALLEE, .kind = TT_AK_SYMBOL, .text = {callee->name, strlen(callee->name)}};
+  tt_attr_t attr = {
+      .name = TT_ATTR_CALLEE, .kind = TT_AK_SYMBOL, .text = {callee->name, strlen(callee->name)}};
   return tt_b_op(b, TT_OP_FUNC_CALL, count, operands, 1, &attr, callee->result_count, NULL, 0);
 }
 
@@ -45,8 +47,9 @@ tt_op_t* tt_b_custom_call(tt_builder_t* b, const char* target, size_t count, tt_
   tt_attr_t all[16];
   if (!tt_builder_ok(b)) return NULL;
   if (attr_count > TT_ARRAY_LENGTH(all) - 2) {
-    return (void*)tt_builder_fail(b, TT_INVALID_ARGUMENT, "stablehlo.custom_call @%s: %zu attributes, the builder takes %zu",
-                                  target, attr_count, TT_ARRAY_LENGTH(all) - 2);
+    return (void*)tt_builder_fail(b, TT_INVALID_ARGUMENT,
+                                  "stablehlo.custom_call @%s: %zu attributes, the builder takes %zu", target,
+                                  attr_count, TT_ARRAY_LENGTH(all) - 2);
   }
   all[0] = tt_attr_string(TT_ATTR_CALL_TARGET_NAME, target);
   all[1] = tt_attr_bool(TT_ATTR_HAS_SIDE_EFFECT, has_side_effect);
@@ -64,18 +67,20 @@ tt_op_t* tt_b_composite(tt_builder_t* b, const char* name, size_t count, tt_valu
   size_t n = 0;
   all[n++] = tt_attr_string(TT_ATTR_NAME, name);
   if (attr_count) {
-    all[n++] = (tt_attr_t){.name = TT_ATTR_COMPOSITE_ATTRIBUTES, .kind = TT_AK_DICT, .dict = {attrs, attr_count}};
+    all[n++] =
+        (tt_attr_t){.name = TT_ATTR_COMPOSITE_ATTRIBUTES, .kind = TT_AK_DICT, .dict = {attrs, attr_count}};
   }
   if (decomposition) {
     all[n++] = (tt_attr_t){.name = TT_ATTR_DECOMPOSITION, .kind = TT_AK_SYMBOL,
                            .text = {decomposition->name, strlen(decomposition->name)}};
   }
   const tt_type_t* none[1] = {NULL};
-  return tt_b_op(b, TT_OP_COMPOSITE, count, operands, n, all, result_count, result_count ? result_types : none, 0);
+  return tt_b_op(b, TT_OP_COMPOSITE, count, operands, n, all, result_count,
+                 result_count ? result_types : none, 0);
 }
 
-void tt_b_check(tt_builder_t* b, tt_value_t* ok, tt_status_code_t code, const char* message, size_t value_count,
-                tt_value_t* const* values) {
+void tt_b_check(tt_builder_t* b, tt_value_t* ok, tt_status_code_t code, const char* message,
+                size_t value_count, tt_value_t* const* values) {
   tt_value_t* operands[17] = {ok};
   if (!tt_b_ready(b, ok, "tt.check")) return;
   if (ok->type->dtype != TT_DTYPE_PRED || ok->type->rank != 0) {
@@ -92,18 +97,20 @@ void tt_b_check(tt_builder_t* b, tt_value_t* ok, tt_status_code_t code, const ch
   tt_b_custom_call(b, "tt.check", 1 + value_count, operands, 0, NULL, true, 2, attrs);
 }
 
-tt_value_t* tt_b_strided_read(tt_builder_t* b, tt_value_t* base, tt_dtype_t dtype, size_t rank, const int64_t* sizes,
-                              const int64_t* strides, int64_t offset) {
+tt_value_t* tt_b_strided_read(tt_builder_t* b, tt_value_t* base, tt_dtype_t dtype, size_t rank,
+                              const int64_t* sizes, const int64_t* strides, int64_t offset) {
   const tt_type_t* type = tt_b_type(b, dtype, rank, sizes);
-  tt_attr_t attrs[3] = {tt_attr_i64s(TT_ATTR_SIZES, rank, sizes), tt_attr_i64s(TT_ATTR_STRIDES, rank, strides),
-                        tt_attr_int(TT_ATTR_OFFSET, offset)};
+  tt_attr_t attrs[3] = {tt_attr_i64s(TT_ATTR_SIZES, rank, sizes),
+                        tt_attr_i64s(TT_ATTR_STRIDES, rank, strides), tt_attr_int(TT_ATTR_OFFSET, offset)};
   return tt_b_result(tt_b_composite(b, "tt.strided_read", 1, &base, 1, &type, 3, attrs, NULL));
 }
 
-tt_value_t* tt_b_strided_write(tt_builder_t* b, tt_value_t* base, tt_value_t* value, const int64_t* strides, int64_t offset) {
+tt_value_t* tt_b_strided_write(tt_builder_t* b, tt_value_t* base, tt_value_t* value, const int64_t* strides,
+                               int64_t offset) {
   tt_value_t* operands[2] = {base, value};
   if (!tt_b_ready(b, base, "tt.strided_write") || !tt_b_ready(b, value, "tt.strided_write")) return NULL;
-  tt_attr_t attrs[2] = {tt_attr_i64s(TT_ATTR_STRIDES, value->type->rank, strides), tt_attr_int(TT_ATTR_OFFSET, offset)};
+  tt_attr_t attrs[2] = {tt_attr_i64s(TT_ATTR_STRIDES, value->type->rank, strides),
+                        tt_attr_int(TT_ATTR_OFFSET, offset)};
   return tt_b_result(tt_b_composite(b, "tt.strided_write", 2, operands, 1, &base->type, 2, attrs, NULL));
 }
 

@@ -26,7 +26,8 @@ tt_value_t* tt_b_identity(tt_builder_t* b, tt_op_kind_t reducer, tt_dtype_t dtyp
       if (is_integer) return tt_b_scalar_f64(b, dtype, INFINITY);
       break;
     default:
-      return tt_builder_fail(b, TT_INVALID_ARGUMENT, "%s has no identity as a reducer", tt_op_info(reducer)->name);
+      return tt_builder_fail(b, TT_INVALID_ARGUMENT, "%s has no identity as a reducer",
+                             tt_op_info(reducer)->name);
   }
   if (!tt_dtype_is_float(dtype)) {
     return tt_builder_fail(b, TT_INVALID_ARGUMENT, "%s has no identity for %s", tt_op_info(reducer)->name,
@@ -45,9 +46,10 @@ tt_value_t* tt_b_identity(tt_builder_t* b, tt_op_kind_t reducer, tt_dtype_t dtyp
   return tt_b_scalar_f64(b, dtype, sign * limit);
 }
 
-tt_op_t* tt_b_reduce_general(tt_builder_t* b, size_t count, tt_value_t* const* inputs, tt_value_t* const* inits,
-                             size_t dim_count, const int64_t* dimensions) {
-  if (!tt_b_ready_list(b, count, inputs, "stablehlo.reduce") || !tt_b_ready_list(b, count, inits, "stablehlo.reduce")) {
+tt_op_t* tt_b_reduce_general(tt_builder_t* b, size_t count, tt_value_t* const* inputs,
+                             tt_value_t* const* inits, size_t dim_count, const int64_t* dimensions) {
+  if (!tt_b_ready_list(b, count, inputs, "stablehlo.reduce") ||
+      !tt_b_ready_list(b, count, inits, "stablehlo.reduce")) {
     return NULL;
   }
   tt_value_t* few[16];
@@ -77,8 +79,8 @@ static void fill_binary(tt_builder_t* b, tt_op_t* op, tt_op_kind_t kind) {
   tt_b_region_end(b, saved, 1, &result);
 }
 
-tt_value_t* tt_b_reduce(tt_builder_t* b, tt_op_kind_t kind, tt_value_t* x, size_t count, const int64_t* dimensions,
-                        bool keep_dims) {
+tt_value_t* tt_b_reduce(tt_builder_t* b, tt_op_kind_t kind, tt_value_t* x, size_t count,
+                        const int64_t* dimensions, bool keep_dims) {
   if (!tt_b_ready(b, x, "stablehlo.reduce")) return NULL;
   if (count == 0) return x;
   tt_value_t* init = tt_b_identity(b, kind, x->type->dtype);
@@ -92,23 +94,27 @@ tt_value_t* tt_b_reduce(tt_builder_t* b, tt_op_kind_t kind, tt_value_t* x, size_
   return tt_b_reshape(b, result, x->type->rank, dims);
 }
 
-tt_attr_t tt_b_padding_attr(tt_builder_t* b, size_t rank, const int64_t* low, const int64_t* high, int64_t* pairs) {
+tt_attr_t tt_b_padding_attr(tt_builder_t* b, size_t rank, const int64_t* low, const int64_t* high,
+                            int64_t* pairs) {
   for (size_t i = 0; i < rank; ++i) {
     pairs[2 * i] = low ? low[i] : 0;
     pairs[2 * i + 1] = high ? high[i] : 0;
   }
   tt_dim_t dims[2] = {(tt_dim_t)rank, 2};
   // A NULL type is caught by tt_b_op's callers through the sticky error.
-  return (tt_attr_t){.name = TT_ATTR_PADDING, .kind = TT_AK_DENSE, .dense = {tt_b_type(b, TT_DTYPE_S64, 2, dims), false, pairs}};
+  return (tt_attr_t){.name = TT_ATTR_PADDING,
+                     .kind = TT_AK_DENSE,
+                     .dense = {tt_b_type(b, TT_DTYPE_S64, 2, dims), false, pairs}};
 }
 
 // Window attributes in StableHLO's order; the number written.
-static size_t window_attrs(tt_builder_t* b, const tt_window_t* w, size_t rank, bool with_dilations, int64_t* pairs,
-                           tt_attr_t* attrs) {
+static size_t window_attrs(tt_builder_t* b, const tt_window_t* w, size_t rank, bool with_dilations,
+                           int64_t* pairs, tt_attr_t* attrs) {
   size_t n = 0;
   attrs[n++] = tt_attr_i64s(TT_ATTR_WINDOW_DIMENSIONS, rank, w->dimensions);
   if (w->strides) attrs[n++] = tt_attr_i64s(TT_ATTR_WINDOW_STRIDES, rank, w->strides);
-  if (with_dilations && w->base_dilations) attrs[n++] = tt_attr_i64s(TT_ATTR_BASE_DILATIONS, rank, w->base_dilations);
+  if (with_dilations && w->base_dilations)
+    attrs[n++] = tt_attr_i64s(TT_ATTR_BASE_DILATIONS, rank, w->base_dilations);
   if (with_dilations && w->window_dilations) {
     attrs[n++] = tt_attr_i64s(TT_ATTR_WINDOW_DILATIONS, rank, w->window_dilations);
   }
@@ -123,7 +129,8 @@ tt_op_t* tt_b_reduce_window_general(tt_builder_t* b, size_t count, tt_value_t* c
   tt_value_t* operands[16];
   const tt_type_t* types[16];
   if (count == 0 || count > 8) {
-    return (void*)tt_builder_fail(b, TT_INVALID_ARGUMENT, "%s: %zu inputs, the builder takes 1 to 8", name, count);
+    return (void*)tt_builder_fail(b, TT_INVALID_ARGUMENT, "%s: %zu inputs, the builder takes 1 to 8", name,
+                                  count);
   }
   for (size_t i = 0; i < count; ++i) {
     operands[i] = inputs[i];
@@ -137,14 +144,15 @@ tt_op_t* tt_b_reduce_window_general(tt_builder_t* b, size_t count, tt_value_t* c
   return op && tt_b_region_add_args(b, op, 0, count * 2, types) ? op : NULL;
 }
 
-tt_value_t* tt_b_reduce_window(tt_builder_t* b, tt_op_kind_t kind, tt_value_t* x, tt_value_t* init, const tt_window_t* window) {
+tt_value_t* tt_b_reduce_window(tt_builder_t* b, tt_op_kind_t kind, tt_value_t* x, tt_value_t* init,
+                               const tt_window_t* window) {
   tt_op_t* op = tt_b_reduce_window_general(b, 1, &x, &init, window);
   fill_binary(b, op, kind);
   return tt_builder_ok(b) ? tt_b_result(op) : NULL;
 }
 
-tt_value_t* tt_b_select_and_scatter(tt_builder_t* b, const char* select_direction, tt_value_t* x, tt_value_t* source,
-                                    tt_value_t* init, const tt_window_t* window) {
+tt_value_t* tt_b_select_and_scatter(tt_builder_t* b, const char* select_direction, tt_value_t* x,
+                                    tt_value_t* source, tt_value_t* init, const tt_window_t* window) {
   const char* name = "stablehlo.select_and_scatter";
   tt_value_t* operands[3] = {x, source, init};
   if (!tt_b_ready_list(b, 3, operands, name)) return NULL;
@@ -156,22 +164,26 @@ tt_value_t* tt_b_select_and_scatter(tt_builder_t* b, const char* select_directio
   const tt_type_t* element = tt_b_type(b, x->type->dtype, 0, NULL);
   const tt_type_t* types[2] = {element, element};
   tt_block_t* saved = tt_b_region_begin(b, op, 0, 2, types);
-  tt_value_t* chosen = tt_b_compare(b, select_direction, tt_b_region_arg(op, 0, 0), tt_b_region_arg(op, 0, 1));
+  tt_value_t* chosen =
+      tt_b_compare(b, select_direction, tt_b_region_arg(op, 0, 0), tt_b_region_arg(op, 0, 1));
   tt_b_region_end(b, saved, 1, &chosen);
   tt_b_binary_region(b, op, 1, TT_OP_ADD, element);
   return tt_builder_ok(b) ? tt_b_result(op) : NULL;
 }
 
-tt_op_t* tt_b_sort(tt_builder_t* b, size_t count, tt_value_t* const* inputs, int64_t dimension, bool is_stable) {
+tt_op_t* tt_b_sort(tt_builder_t* b, size_t count, tt_value_t* const* inputs, int64_t dimension,
+                   bool is_stable) {
   if (!tt_b_ready_list(b, count, inputs, "stablehlo.sort")) return NULL;
   const tt_type_t* few[16];
   const tt_type_t** types = few;
   if (count * 2 > TT_ARRAY_LENGTH(few) &&
-      !(types = tt_arena_alloc_array(&b->module->arena, count * 2, sizeof(*types)))) return tt_b_out_of_memory(b);
+      !(types = tt_arena_alloc_array(&b->module->arena, count * 2, sizeof(*types))))
+    return tt_b_out_of_memory(b);
   for (size_t i = 0; i < count; ++i) {
     types[2 * i] = types[2 * i + 1] = tt_b_type(b, inputs[i]->type->dtype, 0, NULL);
   }
-  tt_attr_t attrs[2] = {tt_attr_int(TT_ATTR_DIMENSION, dimension), tt_attr_bool(TT_ATTR_IS_STABLE, is_stable)};
+  tt_attr_t attrs[2] = {tt_attr_int(TT_ATTR_DIMENSION, dimension),
+                        tt_attr_bool(TT_ATTR_IS_STABLE, is_stable)};
   tt_op_t* op = tt_b_op(b, TT_OP_SORT, count, inputs, 2, attrs, count, NULL, 1);
   return op && tt_b_region_add_args(b, op, 0, count * 2, types) ? op : NULL;
 }
@@ -184,7 +196,8 @@ static tt_value_t* retype(tt_builder_t* b, tt_value_t* x, tt_dtype_t dtype) {
   return x->type ? x : NULL;
 }
 
-tt_value_t* tt_b_dot_general(tt_builder_t* b, tt_value_t* x, tt_value_t* y, const tt_dot_dims_t* dims, tt_dtype_t result) {
+tt_value_t* tt_b_dot_general(tt_builder_t* b, tt_value_t* x, tt_value_t* y, const tt_dot_dims_t* dims,
+                             tt_dtype_t result) {
   tt_attr_t attr = {.name = TT_ATTR_DOT_DIMENSION_NUMBERS, .kind = TT_AK_DOT, .dot = dims};
   tt_value_t* operands[2] = {x, y};
   return retype(b, tt_b_one(b, TT_OP_DOT_GENERAL, 2, operands, 1, &attr, NULL), result);
@@ -194,7 +207,8 @@ tt_value_t* tt_b_matmul(tt_builder_t* b, tt_value_t* x, tt_value_t* y) {
   if (!tt_b_ready(b, x, "stablehlo.dot_general") || !tt_b_ready(b, y, "stablehlo.dot_general")) return NULL;
   uint32_t rank = x->type->rank;
   if (rank < 2 || rank != y->type->rank) {
-    return tt_builder_fail(b, TT_INVALID_ARGUMENT, "stablehlo.dot_general: %s and %s are no batches of matrices of one rank",
+    return tt_builder_fail(b, TT_INVALID_ARGUMENT,
+                           "stablehlo.dot_general: %s and %s are no batches of matrices of one rank",
                            TT_TYPE_TEXT(b->module, x->type), TT_TYPE_TEXT(b->module, y->type));
   }
   int64_t batch[TT_MAX_RANK], left = (int64_t)rank - 1, right = (int64_t)rank - 2;
@@ -204,7 +218,8 @@ tt_value_t* tt_b_matmul(tt_builder_t* b, tt_value_t* x, tt_value_t* y) {
 }
 
 tt_value_t* tt_b_convolution(tt_builder_t* b, tt_value_t* input, tt_value_t* kernel, const tt_conv_t* conv) {
-  if (!tt_b_ready(b, input, "stablehlo.convolution") || !tt_b_ready(b, kernel, "stablehlo.convolution")) return NULL;
+  if (!tt_b_ready(b, input, "stablehlo.convolution") || !tt_b_ready(b, kernel, "stablehlo.convolution"))
+    return NULL;
   size_t n = 0, spatial = conv->dims.input_spatial.size;
   if (spatial > TT_MAX_RANK - 2) {
     return tt_builder_fail(b, TT_INVALID_ARGUMENT, "stablehlo.convolution: %zu spatial dimensions", spatial);
@@ -213,15 +228,18 @@ tt_value_t* tt_b_convolution(tt_builder_t* b, tt_value_t* input, tt_value_t* ker
   uint8_t reversal[TT_MAX_RANK];
   tt_attr_t attrs[8];
   if (conv->strides) attrs[n++] = tt_attr_i64s(TT_ATTR_WINDOW_STRIDES, spatial, conv->strides);
-  if (conv->pad_low || conv->pad_high) attrs[n++] = tt_b_padding_attr(b, spatial, conv->pad_low, conv->pad_high, pairs);
+  if (conv->pad_low || conv->pad_high)
+    attrs[n++] = tt_b_padding_attr(b, spatial, conv->pad_low, conv->pad_high, pairs);
   if (conv->lhs_dilation) attrs[n++] = tt_attr_i64s(TT_ATTR_LHS_DILATION, spatial, conv->lhs_dilation);
   if (conv->rhs_dilation) attrs[n++] = tt_attr_i64s(TT_ATTR_RHS_DILATION, spatial, conv->rhs_dilation);
   if (conv->window_reversal) {
     for (size_t i = 0; i < spatial; ++i) reversal[i] = conv->window_reversal[i];
-    attrs[n++] = (tt_attr_t){.name = TT_ATTR_WINDOW_REVERSAL, .kind = TT_AK_BOOLS, .bools = {reversal, spatial}};
+    attrs[n++] =
+        (tt_attr_t){.name = TT_ATTR_WINDOW_REVERSAL, .kind = TT_AK_BOOLS, .bools = {reversal, spatial}};
   }
   attrs[n++] = (tt_attr_t){.name = TT_ATTR_DIMENSION_NUMBERS, .kind = TT_AK_CONV, .conv = &conv->dims};
-  attrs[n++] = tt_attr_int(TT_ATTR_FEATURE_GROUP_COUNT, conv->feature_group_count ? conv->feature_group_count : 1);
+  attrs[n++] =
+      tt_attr_int(TT_ATTR_FEATURE_GROUP_COUNT, conv->feature_group_count ? conv->feature_group_count : 1);
   attrs[n++] = tt_attr_int(TT_ATTR_BATCH_GROUP_COUNT, conv->batch_group_count ? conv->batch_group_count : 1);
   tt_value_t* operands[2] = {input, kernel};
   return tt_b_one(b, TT_OP_CONVOLUTION, 2, operands, n, attrs, NULL);

@@ -7,7 +7,8 @@
 const tt_type_t* tt_b_type(tt_builder_t* b, tt_dtype_t dtype, size_t rank, const tt_dim_t* dims) {
   if (!tt_builder_ok(b)) return NULL;
   if (rank > TT_MAX_RANK) {
-    tt_builder_fail(b, TT_INVALID_ARGUMENT, "a tensor of rank %zu is over the limit of %d", rank, TT_MAX_RANK);
+    tt_builder_fail(b, TT_INVALID_ARGUMENT, "a tensor of rank %zu is over the limit of %d", rank,
+                    TT_MAX_RANK);
     return NULL;
   }
   const tt_type_t* type = tt_type_tensor(b->module, dtype, rank, dims);
@@ -44,7 +45,8 @@ static tt_value_t* splat(tt_builder_t* b, const tt_type_t* type, const scalar_t*
 static bool splat_ready(tt_builder_t* b, const tt_type_t* type) {
   if (!tt_builder_ok(b)) return false;
   if (type && type->kind == TT_TYPE_TENSOR) return true;
-  tt_builder_fail(b, TT_INTERNAL, "stablehlo.constant: %s is not a tensor type", TT_TYPE_TEXT(b->module, type));
+  tt_builder_fail(b, TT_INTERNAL, "stablehlo.constant: %s is not a tensor type",
+                  TT_TYPE_TEXT(b->module, type));
   return false;
 }
 
@@ -94,7 +96,8 @@ tt_value_t* tt_b_compare(tt_builder_t* b, const char* direction, tt_value_t* x, 
   const char* type = cls == TT_DTYPE_CLASS_F || cls == TT_DTYPE_CLASS_C ? "FLOAT"
                      : cls == TT_DTYPE_CLASS_I                          ? "SIGNED"
                                                                         : "UNSIGNED";
-  tt_attr_t attrs[2] = {tt_attr_enum(TT_ATTR_COMPARISON_DIRECTION, direction), tt_attr_enum(TT_ATTR_COMPARE_TYPE, type)};
+  tt_attr_t attrs[2] = {tt_attr_enum(TT_ATTR_COMPARISON_DIRECTION, direction),
+                        tt_attr_enum(TT_ATTR_COMPARE_TYPE, type)};
   tt_value_t* operands[2] = {x, y};
   return tt_b_one(b, TT_OP_COMPARE, 2, operands, 2, attrs, NULL);
 }
@@ -143,8 +146,9 @@ tt_value_t* tt_b_bitcast(tt_builder_t* b, tt_value_t* x, tt_dtype_t dtype) {
     dims[rank++] = to ? from / to : 0;
   } else if (from < to) {
     if (rank == 0 || dims[rank - 1] != (from ? to / from : 0)) {
-      return tt_builder_fail(b, TT_INVALID_ARGUMENT, "stablehlo.bitcast_convert: %s to %s needs a last dimension of %lld",
-                             TT_TYPE_TEXT(b->module, type), tt_dtype_name(dtype), (long long)(from ? to / from : 0));
+      return tt_builder_fail(
+          b, TT_INVALID_ARGUMENT, "stablehlo.bitcast_convert: %s to %s needs a last dimension of %lld",
+          TT_TYPE_TEXT(b->module, type), tt_dtype_name(dtype), (long long)(from ? to / from : 0));
     }
     --rank;
   }
@@ -158,7 +162,8 @@ tt_value_t* tt_b_complex(tt_builder_t* b, tt_value_t* re, tt_value_t* im) {
 }
 
 tt_value_t* tt_b_reduce_precision(tt_builder_t* b, tt_value_t* x, int exponent_bits, int mantissa_bits) {
-  tt_attr_t attrs[2] = {tt_attr_int(TT_ATTR_EXPONENT_BITS, exponent_bits), tt_attr_int(TT_ATTR_MANTISSA_BITS, mantissa_bits)};
+  tt_attr_t attrs[2] = {tt_attr_int(TT_ATTR_EXPONENT_BITS, exponent_bits),
+                        tt_attr_int(TT_ATTR_MANTISSA_BITS, mantissa_bits)};
   attrs[0].dtype = attrs[1].dtype = TT_DTYPE_S32;
   return tt_b_one(b, TT_OP_REDUCE_PRECISION, 1, &x, 2, attrs, NULL);
 }
@@ -194,7 +199,8 @@ tt_value_t* tt_b_broadcast_to(tt_builder_t* b, tt_value_t* x, size_t rank, const
   if (same_dims(x->type, rank, dims)) return x;
   int64_t map[TT_MAX_RANK];
   if (x->type->rank > rank) {
-    return tt_builder_fail(b, TT_INVALID_ARGUMENT, "stablehlo.broadcast_in_dim: %s does not broadcast to rank %zu",
+    return tt_builder_fail(b, TT_INVALID_ARGUMENT,
+                           "stablehlo.broadcast_in_dim: %s does not broadcast to rank %zu",
                            TT_TYPE_TEXT(b->module, x->type), rank);
   }
   for (uint32_t i = 0; i < x->type->rank; ++i) map[i] = (int64_t)(rank - x->type->rank + i);
@@ -210,7 +216,8 @@ tt_value_t* tt_b_transpose(tt_builder_t* b, tt_value_t* x, const int64_t* permut
   return tt_b_one(b, TT_OP_TRANSPOSE, 1, &x, 1, &attr, NULL);
 }
 
-tt_value_t* tt_b_slice(tt_builder_t* b, tt_value_t* x, const int64_t* start, const int64_t* limit, const int64_t* strides) {
+tt_value_t* tt_b_slice(tt_builder_t* b, tt_value_t* x, const int64_t* start, const int64_t* limit,
+                       const int64_t* strides) {
   if (!tt_b_ready(b, x, "stablehlo.slice")) return NULL;
   uint32_t rank = x->type->rank;
   int64_t zeros[TT_MAX_RANK] = {0}, ones[TT_MAX_RANK];
@@ -221,8 +228,8 @@ tt_value_t* tt_b_slice(tt_builder_t* b, tt_value_t* x, const int64_t* start, con
   return tt_b_one(b, TT_OP_SLICE, 1, &x, 3, attrs, NULL);
 }
 
-tt_value_t* tt_b_pad(tt_builder_t* b, tt_value_t* x, tt_value_t* value, const int64_t* low, const int64_t* high,
-                     const int64_t* interior) {
+tt_value_t* tt_b_pad(tt_builder_t* b, tt_value_t* x, tt_value_t* value, const int64_t* low,
+                     const int64_t* high, const int64_t* interior) {
   if (!tt_b_ready(b, x, "stablehlo.pad")) return NULL;
   uint32_t rank = x->type->rank;
   int64_t zeros[TT_MAX_RANK] = {0};
@@ -246,7 +253,8 @@ tt_value_t* tt_b_reverse(tt_builder_t* b, tt_value_t* x, size_t count, const int
   return tt_b_one(b, TT_OP_REVERSE, 1, &x, 1, &attr, NULL);
 }
 
-tt_value_t* tt_b_dynamic_slice(tt_builder_t* b, tt_value_t* x, tt_value_t* const* starts, const int64_t* sizes) {
+tt_value_t* tt_b_dynamic_slice(tt_builder_t* b, tt_value_t* x, tt_value_t* const* starts,
+                               const int64_t* sizes) {
   if (!tt_b_ready(b, x, "stablehlo.dynamic_slice")) return NULL;
   tt_value_t* operands[TT_MAX_RANK + 1] = {x};
   memcpy(operands + 1, starts, x->type->rank * sizeof(*starts));
@@ -254,7 +262,8 @@ tt_value_t* tt_b_dynamic_slice(tt_builder_t* b, tt_value_t* x, tt_value_t* const
   return tt_b_one(b, TT_OP_DYNAMIC_SLICE, x->type->rank + 1, operands, 1, &attr, NULL);
 }
 
-tt_value_t* tt_b_dynamic_update_slice(tt_builder_t* b, tt_value_t* x, tt_value_t* update, tt_value_t* const* starts) {
+tt_value_t* tt_b_dynamic_update_slice(tt_builder_t* b, tt_value_t* x, tt_value_t* update,
+                                      tt_value_t* const* starts) {
   if (!tt_b_ready(b, x, "stablehlo.dynamic_update_slice")) return NULL;
   tt_value_t* operands[TT_MAX_RANK + 2] = {x, update};
   memcpy(operands + 2, starts, x->type->rank * sizeof(*starts));

@@ -74,7 +74,8 @@ TT_TEST(builder, shape_error_is_sticky) {
   tt_b_func_end(&f.b, func, 1, &sum);
   tt_status_t status = tt_builder_take_status(&f.b);
   TT_EXPECT_EQ(tt_status_code(status), TT_INVALID_ARGUMENT);
-  TT_EXPECT_STR(tt_status_message(status), "stablehlo.add: operand shapes tensor<2x3xf32> and tensor<3x2xf32> differ");
+  TT_EXPECT_STR(tt_status_message(status),
+                "stablehlo.add: operand shapes tensor<2x3xf32> and tensor<3x2xf32> differ");
   tt_status_free(status);
   // NULL without an earlier error is the caller's bug.
   TT_EXPECT(tt_b_unary(&f.b, TT_OP_TANH, NULL) == NULL);

@@ -46,7 +46,8 @@ static void* room(tt_clone_t* clone, size_t count, void* few, size_t few_count) 
   return block ? block : tt_b_out_of_memory(&clone->builder);
 }
 
-static const tt_type_t** block_types(tt_clone_t* clone, const tt_block_t* block, void* few, size_t few_count) {
+static const tt_type_t** block_types(tt_clone_t* clone, const tt_block_t* block, void* few,
+                                     size_t few_count) {
   const tt_type_t** types = room(clone, block->arg_count, few, few_count);
   for (uint32_t i = 0; types && i < block->arg_count; ++i) {
     types[i] = map_type(clone, block->args[i].type);
@@ -90,7 +91,8 @@ static void copy_op(tt_clone_t* clone, const tt_op_t* from) {
 }
 
 static void copy_block(tt_clone_t* clone, const tt_block_t* from) {
-  for (const tt_op_t* op = from->first; op && tt_builder_ok(&clone->builder); op = op->next) copy_op(clone, op);
+  for (const tt_op_t* op = from->first; op && tt_builder_ok(&clone->builder); op = op->next)
+    copy_op(clone, op);
 }
 
 static void copy_func(tt_clone_t* clone, const tt_func_t* from) {
@@ -110,7 +112,8 @@ static void copy_func(tt_clone_t* clone, const tt_func_t* from) {
     func->arg_attrs = tt_arena_alloc_array(arena, func->arg_capacity, sizeof(*func->arg_attrs));
     for (uint32_t i = 0; func->arg_attrs && i < block->arg_count; ++i) {
       func->arg_attrs[i].size = from->arg_attrs[i].size;
-      if (!copy_attr_list(clone, from->arg_attrs[i].data, from->arg_attrs[i].size, &func->arg_attrs[i].data)) return;
+      if (!copy_attr_list(clone, from->arg_attrs[i].data, from->arg_attrs[i].size, &func->arg_attrs[i].data))
+        return;
     }
   }
   func->result_types = tt_arena_alloc_array(arena, from->result_count, sizeof(*func->result_types));
@@ -118,10 +121,13 @@ static void copy_func(tt_clone_t* clone, const tt_func_t* from) {
     func->result_attrs = tt_arena_alloc_array(arena, from->result_count, sizeof(*func->result_attrs));
     for (uint32_t i = 0; func->result_attrs && i < from->result_count; ++i) {
       func->result_attrs[i].size = from->result_attrs[i].size;
-      if (!copy_attr_list(clone, from->result_attrs[i].data, from->result_attrs[i].size, &func->result_attrs[i].data)) return;
+      if (!copy_attr_list(clone, from->result_attrs[i].data, from->result_attrs[i].size,
+                          &func->result_attrs[i].data))
+        return;
     }
   }
-  if (!func->result_types || (from->arg_attrs && !func->arg_attrs) || (from->result_attrs && !func->result_attrs)) {
+  if (!func->result_types || (from->arg_attrs && !func->arg_attrs) ||
+      (from->result_attrs && !func->result_attrs)) {
     tt_b_out_of_memory(b);
     return;
   }
@@ -129,7 +135,8 @@ static void copy_func(tt_clone_t* clone, const tt_func_t* from) {
   if (!tt_builder_ok(b)) return;
   const tt_op_t* end = func->body.block.last;
   for (uint32_t i = 0; i < from->result_count; ++i) {
-    func->result_types[i] = end && i < end->operand_count ? end->operands[i]->type : map_type(clone, from->result_types[i]);
+    func->result_types[i] =
+        end && i < end->operand_count ? end->operands[i]->type : map_type(clone, from->result_types[i]);
   }
   func->result_count = from->result_count;
 }
@@ -149,7 +156,8 @@ tt_status_t tt_clone_run(tt_clone_t* clone, tt_module_t** out_module) {
       if (!module->name) tt_b_out_of_memory(b);
     }
     module->attrs.size = clone->from->attrs.size;
-    if (tt_builder_ok(b)) copy_attr_list(clone, clone->from->attrs.data, clone->from->attrs.size, &module->attrs.data);
+    if (tt_builder_ok(b))
+      copy_attr_list(clone, clone->from->attrs.data, clone->from->attrs.size, &module->attrs.data);
     for (const tt_func_t* func = clone->from->first_func; func && tt_builder_ok(b); func = func->next) {
       copy_func(clone, func);
       if (!tt_builder_ok(b)) b->status = tt_status_annotate(b->status, "function @%s", func->name);

@@ -11,8 +11,8 @@ struct tt_clone_s {
   tt_builder_t builder;        // of the copy
   // Translates a type of `from`; NULL: an error is set in `builder` (else memory is short).
   const tt_type_t* (*map_type)(tt_clone_t* clone, const tt_type_t* type);
-  // NULL, or called after an op was copied (its regions still empty): may change attributes, or append further ops
-  // and return the value that stands for result 0 from then on.
+  // NULL, or called after an op was copied (its regions still empty): may change attributes, or append
+  // further ops and return the value that stands for result 0 from then on.
   tt_value_t* (*after_op)(tt_clone_t* clone, const tt_op_t* from, tt_op_t* copy);
   // NULL, or the result types of one op instead of the mapped ones; [result_count].
   bool (*result_types)(tt_clone_t* clone, const tt_op_t* from, const tt_type_t** types);

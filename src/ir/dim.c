@@ -28,7 +28,8 @@ static bool same_entry(const tt_dim_entry_t* a, const tt_dim_entry_t* b) {
 static uint64_t hash_entry(const tt_dim_entry_t* e) {
   uint64_t hash = tt_hash_mix(0xD1, (uint64_t)e->kind);
   if (e->kind == TT_DIM_SYMBOL) return tt_hash_mix(hash, e->index);
-  if (e->kind != TT_DIM_ADD && e->kind != TT_DIM_MUL) return tt_hash_mix(tt_hash_mix(hash, (uint64_t)e->a), (uint64_t)e->b);
+  if (e->kind != TT_DIM_ADD && e->kind != TT_DIM_MUL)
+    return tt_hash_mix(tt_hash_mix(hash, (uint64_t)e->a), (uint64_t)e->b);
   for (uint32_t i = 0; i < e->term_count; ++i) {
     hash = tt_hash_mix(hash, (uint64_t)e->terms[i].coefficient);
     hash = tt_hash_bytes(hash, e->terms[i].factors, e->terms[i].count * sizeof(uint32_t));
@@ -100,7 +101,8 @@ tt_status_t tt_dim_symbol(tt_module_t* module, const char* name, int64_t min, in
   if (table->symbol_count == table->symbol_capacity) {
     uint32_t capacity = table->symbol_capacity ? table->symbol_capacity * 2 : 8;
     uint32_t* symbols = tt_arena_alloc_array(&module->arena, capacity, sizeof(*symbols));
-    if (!symbols) return tt_status_create(TT_RESOURCE_EXHAUSTED, "out of host memory creating symbol %s", name);
+    if (!symbols)
+      return tt_status_create(TT_RESOURCE_EXHAUSTED, "out of host memory creating symbol %s", name);
     if (table->symbol_count) memcpy(symbols, table->symbols, table->symbol_count * sizeof(*symbols));
     table->symbols = symbols;
     table->symbol_capacity = capacity;
@@ -108,21 +110,26 @@ tt_status_t tt_dim_symbol(tt_module_t* module, const char* name, int64_t min, in
   tt_dim_entry_t entry = {.kind = TT_DIM_SYMBOL, .min = min, .max = max, .index = table->symbol_count};
   entry.name = tt_arena_strndup(&module->arena, name, strlen(name));
   tt_dim_t d = entry.name ? intern(module, &entry) : TT_DIM_UNKNOWN;
-  if (d == TT_DIM_UNKNOWN) return tt_status_create(TT_RESOURCE_EXHAUSTED, "out of host memory creating symbol %s", name);
+  if (d == TT_DIM_UNKNOWN)
+    return tt_status_create(TT_RESOURCE_EXHAUSTED, "out of host memory creating symbol %s", name);
   *out_index = table->symbol_count;
   table->symbols[table->symbol_count++] = (uint32_t)(-1 - d);
   *out_dim = d;
   return TT_OK_STATUS;
 }
 
-size_t tt_dim_symbol_count(const tt_module_t* module) { return module->dims ? module->dims->symbol_count : 0; }
+size_t tt_dim_symbol_count(const tt_module_t* module) {
+  return module->dims ? module->dims->symbol_count : 0;
+}
 
 // ---- arithmetic --------------------------------------------------------------------------------
 static tt_dim_t dim_of_poly(tt_module_t* module, const tt_dim_poly_t* p) {
   int64_t value;
   if (tt_dim_poly_is_constant(p, &value) && value >= 0) return value;
-  if (p->count == 1 && p->terms[0].count == 1 && p->terms[0].coefficient == 1) return dim_of(p->terms[0].factors[0]);
-  tt_dim_entry_t entry = {.kind = p->count == 1 && p->terms[0].count ? TT_DIM_MUL : TT_DIM_ADD, .terms = p->terms,
+  if (p->count == 1 && p->terms[0].count == 1 && p->terms[0].coefficient == 1)
+    return dim_of(p->terms[0].factors[0]);
+  tt_dim_entry_t entry = {.kind = p->count == 1 && p->terms[0].count ? TT_DIM_MUL : TT_DIM_ADD,
+                          .terms = p->terms,
                           .term_count = p->count};
   tt_dim_poly_range(module, p, &entry.min, &entry.max);
   return intern(module, &entry);
@@ -172,7 +179,8 @@ static int64_t common_divisor(const tt_dim_poly_t* p, int64_t c, bool with_const
 }
 
 // x = quotient * by + rest, term by term; `by` is one term and positive.
-static bool pull_multiples(const tt_dim_poly_t* x, const tt_dim_poly_t* by, tt_dim_poly_t* quotient, tt_dim_poly_t* rest) {
+static bool pull_multiples(const tt_dim_poly_t* x, const tt_dim_poly_t* by, tt_dim_poly_t* quotient,
+                           tt_dim_poly_t* rest) {
   if (!tt_dim_poly_split(x, &by->terms[0], quotient, rest)) return false;
   int64_t c;
   if (!tt_dim_poly_is_constant(by, &c)) return true;
@@ -206,7 +214,8 @@ static tt_dim_t floordiv_atom(tt_module_t* module, const tt_dim_poly_t* x, const
     // floor((g p + k) / (g c')) = floor((p + floor(k / g)) / c')
     int64_t g = common_divisor(&a, c, false);
     if (g > 1) {
-      for (uint32_t i = 0; i < a.count; ++i) a.terms[i].coefficient = tt_dim_floordiv_i64(a.terms[i].coefficient, g);
+      for (uint32_t i = 0; i < a.count; ++i)
+        a.terms[i].coefficient = tt_dim_floordiv_i64(a.terms[i].coefficient, g);
       if (a.count && a.terms[a.count - 1].coefficient == 0) --a.count;
       c /= g;
       tt_dim_poly_constant(c, &b);
@@ -221,7 +230,8 @@ static tt_dim_t floordiv_atom(tt_module_t* module, const tt_dim_poly_t* x, const
       }
     }
   }
-  tt_dim_entry_t entry = {.kind = TT_DIM_FLOORDIV, .a = dim_of_poly(module, &a), .b = dim_of_poly(module, &b)};
+  tt_dim_entry_t entry = {
+      .kind = TT_DIM_FLOORDIV, .a = dim_of_poly(module, &a), .b = dim_of_poly(module, &b)};
   if (entry.a == TT_DIM_UNKNOWN || entry.b == TT_DIM_UNKNOWN) return TT_DIM_UNKNOWN;
   int64_t low, high, least, most;
   tt_dim_poly_range(module, &a, &low, &high);
@@ -307,7 +317,8 @@ tt_dim_t tt_dim_mod(tt_module_t* module, tt_dim_t a, tt_dim_t b) {
 #define MAX_LEAVES 16
 
 // Collects the arguments of nested extrema of one kind.
-static bool collect(const tt_module_t* module, tt_dim_kind_t kind, tt_dim_t d, tt_dim_t* leaves, size_t* count) {
+static bool collect(const tt_module_t* module, tt_dim_kind_t kind, tt_dim_t d, tt_dim_t* leaves,
+                    size_t* count) {
   const tt_dim_entry_t* entry = tt_dim_entry(module, d);
   if (entry && entry->kind == kind) {
     return collect(module, kind, entry->a, leaves, count) && collect(module, kind, entry->b, leaves, count);
@@ -322,7 +333,8 @@ static tt_dim_t extremum(tt_module_t* module, tt_dim_kind_t kind, tt_dim_t a, tt
   if (a >= 0 && b >= 0) return kind == TT_DIM_MIN ? TT_MIN(a, b) : TT_MAX(a, b);
   tt_dim_t leaves[MAX_LEAVES], kept[MAX_LEAVES];
   size_t count = 0, kept_count = 0;
-  if (!collect(module, kind, a, leaves, &count) || !collect(module, kind, b, leaves, &count)) return TT_DIM_UNKNOWN;
+  if (!collect(module, kind, a, leaves, &count) || !collect(module, kind, b, leaves, &count))
+    return TT_DIM_UNKNOWN;
   for (size_t i = 0; i < count; ++i) {
     bool dominated = false;
     for (size_t k = 0; k < count && !dominated; ++k) {
@@ -354,7 +366,10 @@ static tt_dim_t extremum(tt_module_t* module, tt_dim_kind_t kind, tt_dim_t a, tt
     tt_dim_range(module, result, &low, &high);
     tt_dim_range(module, kept[i], &low2, &high2);
     bool is_min = kind == TT_DIM_MIN;
-    tt_dim_entry_t entry = {.kind = kind, .a = result, .b = kept[i], .min = is_min ? TT_MIN(low, low2) : TT_MAX(low, low2),
+    tt_dim_entry_t entry = {.kind = kind,
+                            .a = result,
+                            .b = kept[i],
+                            .min = is_min ? TT_MIN(low, low2) : TT_MAX(low, low2),
                             .max = is_min ? TT_MIN(high, high2) : TT_MAX(high, high2)};
     result = intern(module, &entry);
     if (result == TT_DIM_UNKNOWN) return result;
@@ -362,8 +377,12 @@ static tt_dim_t extremum(tt_module_t* module, tt_dim_kind_t kind, tt_dim_t a, tt
   return result;
 }
 
-tt_dim_t tt_dim_min(tt_module_t* module, tt_dim_t a, tt_dim_t b) { return extremum(module, TT_DIM_MIN, a, b); }
-tt_dim_t tt_dim_max(tt_module_t* module, tt_dim_t a, tt_dim_t b) { return extremum(module, TT_DIM_MAX, a, b); }
+tt_dim_t tt_dim_min(tt_module_t* module, tt_dim_t a, tt_dim_t b) {
+  return extremum(module, TT_DIM_MIN, a, b);
+}
+tt_dim_t tt_dim_max(tt_module_t* module, tt_dim_t a, tt_dim_t b) {
+  return extremum(module, TT_DIM_MAX, a, b);
+}
 
 void tt_dim_range(const tt_module_t* module, tt_dim_t d, int64_t* out_min, int64_t* out_max) {
   const tt_dim_entry_t* entry = tt_dim_entry(module, d);
@@ -376,12 +395,14 @@ static tt_status_t overflow(const tt_module_t* module, tt_dim_t d) {
   tt_strbuf_t text;
   tt_strbuf_initialize(&text);
   tt_dim_print(module, d, &text);
-  tt_status_t status = tt_status_create(TT_OUT_OF_RANGE, "dimension %s overflows int64", tt_strbuf_text(&text));
+  tt_status_t status =
+      tt_status_create(TT_OUT_OF_RANGE, "dimension %s overflows int64", tt_strbuf_text(&text));
   tt_strbuf_deinitialize(&text);
   return status;
 }
 
-static tt_status_t evaluate(const tt_module_t* module, tt_dim_t d, const int64_t* bindings, size_t count, int64_t* out) {
+static tt_status_t evaluate(const tt_module_t* module, tt_dim_t d, const int64_t* bindings, size_t count,
+                            int64_t* out) {
   if (d >= 0) {
     *out = d;
     return TT_OK_STATUS;
@@ -390,13 +411,14 @@ static tt_status_t evaluate(const tt_module_t* module, tt_dim_t d, const int64_t
   if (!e) return tt_status_create(TT_INVALID_ARGUMENT, "an unknown dimension has no value");
   if (e->kind == TT_DIM_SYMBOL) {
     if (e->index >= count) {
-      return tt_status_create(TT_OUT_OF_RANGE, "symbol %s (number %zu) has no binding, %zu are given", e->name, e->index, count);
+      return tt_status_create(TT_OUT_OF_RANGE, "symbol %s (number %zu) has no binding, %zu are given",
+                              e->name, e->index, count);
     }
     *out = bindings[e->index];
     if (*out >= e->min && *out <= e->max) return TT_OK_STATUS;
     if (e->max == INT64_MAX) {
-      return tt_status_create(TT_OUT_OF_RANGE, "symbol %s is bound to %lld, its range is [%lld, unbounded)", e->name,
-                              (long long)*out, (long long)e->min);
+      return tt_status_create(TT_OUT_OF_RANGE, "symbol %s is bound to %lld, its range is [%lld, unbounded)",
+                              e->name, (long long)*out, (long long)e->min);
     }
     return tt_status_create(TT_OUT_OF_RANGE, "symbol %s is bound to %lld, its range is [%lld, %lld]", e->name,
                             (long long)*out, (long long)e->min, (long long)e->max);
@@ -430,8 +452,8 @@ static tt_status_t evaluate(const tt_module_t* module, tt_dim_t d, const int64_t
   return TT_OK_STATUS;
 }
 
-tt_status_t tt_dim_evaluate(const tt_module_t* module, tt_dim_t d, const int64_t* bindings, size_t binding_count,
-                            int64_t* out_value) {
+tt_status_t tt_dim_evaluate(const tt_module_t* module, tt_dim_t d, const int64_t* bindings,
+                            size_t binding_count, int64_t* out_value) {
   *out_value = 0;
   int64_t value;
   TT_RETURN_IF_ERROR(evaluate(module, d, bindings, binding_count, &value));
@@ -439,7 +461,8 @@ tt_status_t tt_dim_evaluate(const tt_module_t* module, tt_dim_t d, const int64_t
     tt_strbuf_t text;
     tt_strbuf_initialize(&text);
     tt_dim_print(module, d, &text);
-    tt_status_t status = tt_status_create(TT_OUT_OF_RANGE, "dimension %s is %lld", tt_strbuf_text(&text), (long long)value);
+    tt_status_t status =
+        tt_status_create(TT_OUT_OF_RANGE, "dimension %s is %lld", tt_strbuf_text(&text), (long long)value);
     tt_strbuf_deinitialize(&text);
     return status;
   }
@@ -448,8 +471,8 @@ tt_status_t tt_dim_evaluate(const tt_module_t* module, tt_dim_t d, const int64_t
 }
 
 void tt_dim_print(const tt_module_t* module, tt_dim_t d, tt_strbuf_t* out) {
-  static const char* const names[] = {[TT_DIM_FLOORDIV] = "floordiv", [TT_DIM_MOD] = "mod", [TT_DIM_MIN] = "min",
-                                      [TT_DIM_MAX] = "max"};
+  static const char* const names[] = {
+      [TT_DIM_FLOORDIV] = "floordiv", [TT_DIM_MOD] = "mod", [TT_DIM_MIN] = "min", [TT_DIM_MAX] = "max"};
   const tt_dim_entry_t* e = tt_dim_entry(module, d);
   if (d >= 0) {
     tt_strbuf_printf(out, "%lld", (long long)d);
@@ -466,7 +489,8 @@ void tt_dim_print(const tt_module_t* module, tt_dim_t d, tt_strbuf_t* out) {
       } else if (i) {
         tt_strbuf_puts(out, " + ");
       }
-      if (size != 1 || term->count == 0) tt_strbuf_printf(out, "%llu%s", (unsigned long long)size, term->count ? "*" : "");
+      if (size != 1 || term->count == 0)
+        tt_strbuf_printf(out, "%llu%s", (unsigned long long)size, term->count ? "*" : "");
       for (uint32_t k = 0; k < term->count; ++k) {
         if (k) tt_strbuf_putc(out, '*');
         tt_dim_print(module, dim_of(term->factors[k]), out);
@@ -483,7 +507,8 @@ void tt_dim_print(const tt_module_t* module, tt_dim_t d, tt_strbuf_t* out) {
 
 static tt_dim_t import_symbol(tt_module_t* to, const tt_dim_entry_t* e) {
   for (uint32_t i = 0; to->dims && i < to->dims->symbol_count; ++i) {
-    if (strcmp(to->dims->entries[to->dims->symbols[i]].name, e->name) == 0) return dim_of(to->dims->symbols[i]);
+    if (strcmp(to->dims->entries[to->dims->symbols[i]].name, e->name) == 0)
+      return dim_of(to->dims->symbols[i]);
   }
   tt_dim_t d;
   size_t index;
@@ -503,7 +528,8 @@ tt_dim_t tt_dim_import(tt_module_t* to, const tt_module_t* from, tt_dim_t d) {
       tt_dim_poly_constant(e->terms[i].coefficient, &product);
       for (uint32_t k = 0; k < e->terms[i].count; ++k) {
         tt_dim_t own = tt_dim_import(to, from, dim_of(e->terms[i].factors[k]));
-        if (!tt_dim_poly_of(to, own, &factor) || !tt_dim_poly_mul(&product, &factor, &product)) return TT_DIM_UNKNOWN;
+        if (!tt_dim_poly_of(to, own, &factor) || !tt_dim_poly_mul(&product, &factor, &product))
+          return TT_DIM_UNKNOWN;
       }
       if (!tt_dim_poly_add(&sum, &product, 1, &sum)) return TT_DIM_UNKNOWN;
     }
@@ -532,7 +558,8 @@ bool tt_dims_equal(const tt_dims_t* a, const tt_dims_t* b) {
 uint64_t tt_dims_hash(const tt_dims_t* dims) {
   uint64_t hash = dims ? dims->count : 0;
   for (uint32_t i = 0; dims && i < dims->count; ++i) {
-    hash = tt_hash_mix(hash ^ (uint64_t)dims->entries[i].min, dims->entries[i].hash ^ (uint64_t)dims->entries[i].max);
+    hash = tt_hash_mix(hash ^ (uint64_t)dims->entries[i].min,
+                       dims->entries[i].hash ^ (uint64_t)dims->entries[i].max);
   }
   return hash;
 }

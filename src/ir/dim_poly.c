@@ -76,7 +76,8 @@ bool tt_dim_poly_add(const tt_dim_poly_t* a, const tt_dim_poly_t* b, int64_t fac
   memcpy(sum.terms, a->terms, a->count * sizeof(*a->terms));
   for (uint32_t i = 0; i < b->count; ++i) {
     tt_dim_term_t term = b->terms[i];
-    if (!tt_checked_mul_i64(term.coefficient, factor_b, &term.coefficient) || !add_term(&sum, &term)) return false;
+    if (!tt_checked_mul_i64(term.coefficient, factor_b, &term.coefficient) || !add_term(&sum, &term))
+      return false;
   }
   out->count = sum.count;
   memcpy(out->terms, sum.terms, sum.count * sizeof(*sum.terms));
@@ -131,7 +132,8 @@ static bool divide_term(const tt_dim_term_t* a, const tt_dim_term_t* by, tt_dim_
   return used == by->count;
 }
 
-bool tt_dim_poly_split(const tt_dim_poly_t* a, const tt_dim_term_t* by, tt_dim_poly_t* quotient, tt_dim_poly_t* rest) {
+bool tt_dim_poly_split(const tt_dim_poly_t* a, const tt_dim_term_t* by, tt_dim_poly_t* quotient,
+                       tt_dim_poly_t* rest) {
   tt_dim_poly_t q, r;
   q.count = r.count = 0;
   for (uint32_t i = 0; i < a->count; ++i) {
@@ -165,7 +167,8 @@ static int64_t saturated_add(int64_t a, int64_t b, int64_t infinity) {
   return sum;
 }
 
-void tt_dim_poly_range(const tt_module_t* module, const tt_dim_poly_t* a, int64_t* out_min, int64_t* out_max) {
+void tt_dim_poly_range(const tt_module_t* module, const tt_dim_poly_t* a, int64_t* out_min,
+                       int64_t* out_max) {
   int64_t min = 0, max = 0;
   for (uint32_t i = 0; i < a->count; ++i) {
     const tt_dim_term_t* term = &a->terms[i];

@@ -13,11 +13,14 @@
 
 typedef struct prover_s { int tries; } prover_t;
 
-// p with atom `factor` replaced by `with`, where it occurs only as a bare term. False: it does not, or overflow.
-static bool replace_atom(const tt_dim_poly_t* p, uint32_t term_index, const tt_dim_poly_t* with, tt_dim_poly_t* out) {
+// p with atom `factor` replaced by `with`, where it occurs only as a bare term. False: it does not, or
+// overflow.
+static bool replace_atom(const tt_dim_poly_t* p, uint32_t term_index, const tt_dim_poly_t* with,
+                         tt_dim_poly_t* out) {
   tt_dim_poly_t rest = *p;
   int64_t coefficient = rest.terms[term_index].coefficient;
-  memmove(&rest.terms[term_index], &rest.terms[term_index + 1], (rest.count - term_index - 1) * sizeof(*rest.terms));
+  memmove(&rest.terms[term_index], &rest.terms[term_index + 1],
+          (rest.count - term_index - 1) * sizeof(*rest.terms));
   --rest.count;
   return tt_dim_poly_add(&rest, with, coefficient, out);
 }
@@ -59,8 +62,8 @@ static bool prove_with(const tt_module_t* module, const tt_dim_poly_t* p, uint32
 }
 
 // floordiv(a, c), c a positive constant, lies in [(a - c + 1) / c, a / c]: multiply all by c.
-static bool prove_floordiv(const tt_module_t* module, const tt_dim_poly_t* p, uint32_t term, const tt_dim_entry_t* atom,
-                           prover_t* prover, int steps) {
+static bool prove_floordiv(const tt_module_t* module, const tt_dim_poly_t* p, uint32_t term,
+                           const tt_dim_entry_t* atom, prover_t* prover, int steps) {
   int64_t c = atom->b;
   if (c <= 0) return false;
   tt_dim_poly_t a, next, scaled = *p;
@@ -96,8 +99,9 @@ static bool prove_by_atom(const tt_module_t* module, const tt_dim_poly_t* p, uin
       // mod(a, b) <= b - 1, and <= a where a >= 0
       tt_dim_poly_t b, one, next;
       tt_dim_poly_constant(1, &one);
-      if (tt_dim_poly_of(module, atom->b, &b) && tt_dim_poly_add(&b, &one, -1, &b) && replace_atom(p, term, &b, &next) &&
-          prove(module, &next, prover, steps)) return true;
+      if (tt_dim_poly_of(module, atom->b, &b) && tt_dim_poly_add(&b, &one, -1, &b) &&
+          replace_atom(p, term, &b, &next) && prove(module, &next, prover, steps))
+        return true;
       int64_t min, max;
       tt_dim_range(module, atom->a, &min, &max);
       return min >= 0 && prove_with(module, p, term, atom->a, prover, steps);
@@ -127,7 +131,8 @@ bool tt_dim_poly_nonnegative(const tt_module_t* module, const tt_dim_poly_t* a) 
 }
 
 // ---- questions ---------------------------------------------------------------------------------
-static bool difference(const tt_module_t* module, tt_dim_t a, tt_dim_t b, int64_t constant, tt_dim_poly_t* out) {
+static bool difference(const tt_module_t* module, tt_dim_t a, tt_dim_t b, int64_t constant,
+                       tt_dim_poly_t* out) {
   tt_dim_poly_t x, y, c;
   tt_dim_poly_constant(constant, &c);
   return tt_dim_poly_of(module, a, &x) && tt_dim_poly_of(module, b, &y) && tt_dim_poly_add(&x, &y, -1, out) &&
@@ -166,8 +171,9 @@ tt_truth_t tt_dim_equal(const tt_module_t* module, tt_dim_t a, tt_dim_t b) {
   if (never_zero_by_divisor(&d)) return TT_NO;
   if (difference(module, a, b, -1, &d) && tt_dim_poly_nonnegative(module, &d)) return TT_NO;
   if (difference(module, b, a, -1, &d) && tt_dim_poly_nonnegative(module, &d)) return TT_NO;
-  if (difference(module, a, b, 0, &d) && tt_dim_poly_nonnegative(module, &d) && difference(module, b, a, 0, &d) &&
-      tt_dim_poly_nonnegative(module, &d)) return TT_YES;
+  if (difference(module, a, b, 0, &d) && tt_dim_poly_nonnegative(module, &d) &&
+      difference(module, b, a, 0, &d) && tt_dim_poly_nonnegative(module, &d))
+    return TT_YES;
   return TT_MAYBE;
 }
 
@@ -180,8 +186,8 @@ static bool product_of(const tt_module_t* module, const tt_dim_t* dims, size_t c
   return true;
 }
 
-tt_truth_t tt_dim_products_equal(const tt_module_t* module, const tt_dim_t* a, size_t a_count, const tt_dim_t* b,
-                                 size_t b_count) {
+tt_truth_t tt_dim_products_equal(const tt_module_t* module, const tt_dim_t* a, size_t a_count,
+                                 const tt_dim_t* b, size_t b_count) {
   tt_dim_poly_t x, y, d, one;
   int64_t value;
   tt_dim_poly_constant(1, &one);
@@ -190,7 +196,8 @@ tt_truth_t tt_dim_products_equal(const tt_module_t* module, const tt_dim_t* a, s
   if (tt_dim_poly_is_constant(&d, &value)) return value == 0 ? TT_YES : TT_NO;
   if (never_zero_by_divisor(&d)) return TT_NO;
   if (tt_dim_poly_add(&d, &one, -1, &d) && tt_dim_poly_nonnegative(module, &d)) return TT_NO;
-  if (tt_dim_poly_add(&y, &x, -1, &d) && tt_dim_poly_add(&d, &one, -1, &d) && tt_dim_poly_nonnegative(module, &d)) {
+  if (tt_dim_poly_add(&y, &x, -1, &d) && tt_dim_poly_add(&d, &one, -1, &d) &&
+      tt_dim_poly_nonnegative(module, &d)) {
     return TT_NO;
   }
   return TT_MAYBE;

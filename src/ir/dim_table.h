@@ -47,24 +47,29 @@ struct tt_dims_s {
 
 static inline const tt_dim_entry_t* tt_dim_entry(const tt_module_t* module, tt_dim_t d) {
   uint64_t i = (uint64_t)(-1 - d);
-  return d < 0 && d != TT_DIM_UNKNOWN && module && module->dims && i < module->dims->count ? &module->dims->entries[i] : NULL;
+  return d < 0 && d != TT_DIM_UNKNOWN && module && module->dims && i < module->dims->count
+             ? &module->dims->entries[i]
+             : NULL;
 }
 
 // ---- polynomials on the stack (dim_poly.c); false: too large or int64 overflow ---------------------
 bool tt_dim_poly_of(const tt_module_t* module, tt_dim_t d, tt_dim_poly_t* out);
-bool tt_dim_poly_add(const tt_dim_poly_t* a, const tt_dim_poly_t* b, int64_t factor_b, tt_dim_poly_t* out);  // a + f*b
+bool tt_dim_poly_add(const tt_dim_poly_t* a, const tt_dim_poly_t* b, int64_t factor_b,
+                     tt_dim_poly_t* out);  // a + f*b
 bool tt_dim_poly_mul(const tt_dim_poly_t* a, const tt_dim_poly_t* b, tt_dim_poly_t* out);
 bool tt_dim_poly_scale(tt_dim_poly_t* a, int64_t factor);
 void tt_dim_poly_constant(int64_t value, tt_dim_poly_t* out);
 bool tt_dim_poly_is_constant(const tt_dim_poly_t* a, int64_t* out_value);
 void tt_dim_poly_range(const tt_module_t* module, const tt_dim_poly_t* a, int64_t* out_min, int64_t* out_max);
-// Quotient of a by the single term `by` if every term divides; terms that do not go to *rest (NULL: must all).
-bool tt_dim_poly_split(const tt_dim_poly_t* a, const tt_dim_term_t* by, tt_dim_poly_t* quotient, tt_dim_poly_t* rest);
+// Quotient of a by the single term `by` if every term divides; terms that do not go to *rest (NULL: must
+// all).
+bool tt_dim_poly_split(const tt_dim_poly_t* a, const tt_dim_term_t* by, tt_dim_poly_t* quotient,
+                       tt_dim_poly_t* rest);
 // True only if a >= 0 for all values of the symbols.
 bool tt_dim_poly_nonnegative(const tt_module_t* module, const tt_dim_poly_t* a);
 // Are the products of two lists of dimensions equal?
-tt_truth_t tt_dim_products_equal(const tt_module_t* module, const tt_dim_t* a, size_t a_count, const tt_dim_t* b,
-                                 size_t b_count);
+tt_truth_t tt_dim_products_equal(const tt_module_t* module, const tt_dim_t* a, size_t a_count,
+                                 const tt_dim_t* b, size_t b_count);
 int64_t tt_dim_floordiv_i64(int64_t a, int64_t b);   // b > 0
 
 // Same tables: same numbers mean the same expressions.

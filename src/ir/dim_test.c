@@ -90,8 +90,10 @@ TT_TEST(dim, print_evaluate_import) {
   TT_EXPECT_EQ(value, 30);
   TT_EXPECT_ERROR(tt_dim_evaluate(module, d, (int64_t[]){65, 5, 8}, 3, &value), TT_OUT_OF_RANGE,
                   "symbol s is bound to 65, its range is [1, 64]");
-  TT_EXPECT_ERROR(tt_dim_evaluate(module, d, (int64_t[]){2, 1, 8}, 3, &value), TT_OUT_OF_RANGE, "[2, unbounded)");
-  TT_EXPECT_ERROR(tt_dim_evaluate(module, SUB(s, 5), (int64_t[]){2, 5, 8}, 3, &value), TT_OUT_OF_RANGE, "s - 5 is -3");
+  TT_EXPECT_ERROR(tt_dim_evaluate(module, d, (int64_t[]){2, 1, 8}, 3, &value), TT_OUT_OF_RANGE,
+                  "[2, unbounded)");
+  TT_EXPECT_ERROR(tt_dim_evaluate(module, SUB(s, 5), (int64_t[]){2, 5, 8}, 3, &value), TT_OUT_OF_RANGE,
+                  "s - 5 is -3");
   TT_EXPECT_ERROR(tt_dim_evaluate(module, u, (int64_t[]){2, 5}, 2, &value), TT_OUT_OF_RANGE, "symbol u");
   tt_module_t* other = NULL;
   TT_EXPECT_OK(tt_module_create(&other));
@@ -157,8 +159,13 @@ static void grow(int count) {
       n->a = (int)next_random((uint64_t)i);
       n->b = (int)next_random((uint64_t)i);
       tt_dim_t a = nodes[n->a].dim, b = nodes[n->b].dim;
-      n->dim = n->op == '+' ? ADD(a, b) : n->op == '-' ? SUB(a, b) : n->op == '*' ? MUL(a, b) : n->op == '/' ? DIV(a, b)
-               : n->op == '%' ? MOD(a, b) : n->op == '<' ? MIN(a, b) : MAX(a, b);
+      n->dim = n->op == '+'   ? ADD(a, b)
+               : n->op == '-' ? SUB(a, b)
+               : n->op == '*' ? MUL(a, b)
+               : n->op == '/' ? DIV(a, b)
+               : n->op == '%' ? MOD(a, b)
+               : n->op == '<' ? MIN(a, b)
+                              : MAX(a, b);
     }
   }
 }
@@ -169,7 +176,8 @@ TT_TEST(dim, random_expressions) {
     TT_EXPECT(open_module(round % 2));
     grow(16);
     for (int trial = 0; trial < 8; ++trial) {
-      int64_t bind[3] = {(int64_t)next_random(64) + 1, (int64_t)next_random(40) + 2, (int64_t)next_random(101)};
+      int64_t bind[3] = {(int64_t)next_random(64) + 1, (int64_t)next_random(40) + 2,
+                         (int64_t)next_random(101)};
       if (trial == 0) bind[0] = round % 2, bind[1] = 2, bind[2] = 0;  // corners
       int64_t values[16];
       bool defined[16];

@@ -15,7 +15,8 @@ typedef struct dtype_info_s {
 
 static const dtype_info_t dtype_infos[TT_DTYPE_COUNT] = {
     {"invalid", 7, 0, TT_DTYPE_CLASS_T, 0},
-#define TT_DTYPE(ENUM, name, bits, cls, pjrt) {name, sizeof(name) - 1, (bits) / 8, TT_DTYPE_CLASS_##cls, pjrt},
+#define TT_DTYPE(ENUM, name, bits, cls, pjrt) \
+  {name, sizeof(name) - 1, (bits) / 8, TT_DTYPE_CLASS_##cls, pjrt},
 #include "ir/dtypes.def"
 #undef TT_DTYPE
 };
@@ -38,7 +39,8 @@ tt_dtype_t tt_dtype_from_pjrt(int pjrt) {
 
 tt_dtype_t tt_dtype_from_name(const char* name, size_t size) {
   for (int i = 1; i < TT_DTYPE_COUNT; ++i) {
-    if (dtype_infos[i].name_size == size && memcmp(dtype_infos[i].name, name, size) == 0) return (tt_dtype_t)i;
+    if (dtype_infos[i].name_size == size && memcmp(dtype_infos[i].name, name, size) == 0)
+      return (tt_dtype_t)i;
   }
   // MLIR's explicitly signed spelling means the same type.
   if (size > 2 && name[0] == 's' && name[1] == 'i') return tt_dtype_from_name(name + 1, size - 1);
@@ -72,7 +74,8 @@ static const float_format_t* format_of(tt_dtype_t dtype) {
   static const float_format_t e4m3fnuz = {4, 3, 8, 0x7F, 0x80, 0x80, true, false};
   static const float_format_t e4m3 = {4, 3, 7, 0x77, 0x78, 0x7C, false, true};
   static const float_format_t e3m4 = {3, 4, 3, 0x6F, 0x70, 0x78, false, true};
-  static const float_format_t e2m1fn = {2, 1, 1, 0x7, 0x7, 0x0, false, false};  // saturates; NaN: see encode_nan
+  static const float_format_t e2m1fn = {2,   1,   1,     0x7,
+                                        0x7, 0x0, false, false};  // saturates; NaN: see encode_nan
   switch (dtype) {
     case TT_DTYPE_F16: return &f16;
     case TT_DTYPE_BF16: return &bf16;

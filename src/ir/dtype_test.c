@@ -45,8 +45,10 @@ TT_TEST(dtype, small_floats) {
       tt_scalar_store_f64(dtype, sample(k), &code);
       encode = fold(encode, isnan(tt_scalar_load_f64(dtype, &code)) ? 0xffff : code);
     }
-    if (decode != sums[i].decode) TT_TEST_FAIL("%s decodes to %llx", tt_dtype_name(dtype), (unsigned long long)decode);
-    if (encode != sums[i].encode) TT_TEST_FAIL("%s encodes to %llx", tt_dtype_name(dtype), (unsigned long long)encode);
+    if (decode != sums[i].decode)
+      TT_TEST_FAIL("%s decodes to %llx", tt_dtype_name(dtype), (unsigned long long)decode);
+    if (encode != sums[i].encode)
+      TT_TEST_FAIL("%s encodes to %llx", tt_dtype_name(dtype), (unsigned long long)encode);
   }
 }
 
@@ -77,14 +79,32 @@ TT_TEST(dtype, one_rounding) {
 }
 
 TT_TEST(dtype, integers_saturate) {
-  static const struct { tt_dtype_t dtype; double value; int64_t expected; } rows[] = {
-      {TT_DTYPE_S8, 200, 127}, {TT_DTYPE_S8, -200, -128}, {TT_DTYPE_S8, -1.9, -1}, {TT_DTYPE_S8, NAN, 0},
-      {TT_DTYPE_U8, -3, 0}, {TT_DTYPE_U8, 300, 255}, {TT_DTYPE_U8, 255.9, 255}, {TT_DTYPE_S16, 1e9, 32767},
-      {TT_DTYPE_U16, 65535.5, 65535}, {TT_DTYPE_S32, 3e9, INT32_MAX}, {TT_DTYPE_S32, -INFINITY, INT32_MIN},
-      {TT_DTYPE_U32, 5e9, UINT32_MAX}, {TT_DTYPE_S64, 1e19, INT64_MAX}, {TT_DTYPE_S64, -1e19, INT64_MIN},
-      {TT_DTYPE_U64, 1e19, (int64_t)10000000000000000000ull}, {TT_DTYPE_U64, 1e20, -1}, {TT_DTYPE_U64, -1, 0},
-      {TT_DTYPE_S4, 9, 7}, {TT_DTYPE_S4, -9, -8}, {TT_DTYPE_U4, 17, 15}, {TT_DTYPE_S2, 3, 1}, {TT_DTYPE_U2, 5, 3},
-      {TT_DTYPE_PRED, 0.25, 1}, {TT_DTYPE_PRED, 0, 0},
+  static const struct { tt_dtype_t dtype; double value; int64_t expected;
+  } rows[] = {
+      {TT_DTYPE_S8, 200, 127},
+      {TT_DTYPE_S8, -200, -128},
+      {TT_DTYPE_S8, -1.9, -1},
+      {TT_DTYPE_S8, NAN, 0},
+      {TT_DTYPE_U8, -3, 0},
+      {TT_DTYPE_U8, 300, 255},
+      {TT_DTYPE_U8, 255.9, 255},
+      {TT_DTYPE_S16, 1e9, 32767},
+      {TT_DTYPE_U16, 65535.5, 65535},
+      {TT_DTYPE_S32, 3e9, INT32_MAX},
+      {TT_DTYPE_S32, -INFINITY, INT32_MIN},
+      {TT_DTYPE_U32, 5e9, UINT32_MAX},
+      {TT_DTYPE_S64, 1e19, INT64_MAX},
+      {TT_DTYPE_S64, -1e19, INT64_MIN},
+      {TT_DTYPE_U64, 1e19, (int64_t)10000000000000000000ull},
+      {TT_DTYPE_U64, 1e20, -1},
+      {TT_DTYPE_U64, -1, 0},
+      {TT_DTYPE_S4, 9, 7},
+      {TT_DTYPE_S4, -9, -8},
+      {TT_DTYPE_U4, 17, 15},
+      {TT_DTYPE_S2, 3, 1},
+      {TT_DTYPE_U2, 5, 3},
+      {TT_DTYPE_PRED, 0.25, 1},
+      {TT_DTYPE_PRED, 0, 0},
   };
   for (size_t i = 0; i < TT_ARRAY_LENGTH(rows); ++i) {
     uint64_t raw[2] = {0};

@@ -36,7 +36,8 @@ static tt_dtype_t dtype_of(const tt_attr_t* attr) {
 
 static uint64_t hash_attr(const tt_attr_t* attr) {
   uint64_t hash = tt_hash_mix((uint64_t)attr->name << 8 | (uint64_t)attr->kind, (uint64_t)dtype_of(attr));
-  if (attr->name == TT_ATTR_OTHER && attr->other_name) hash = tt_hash_bytes(hash, attr->other_name, strlen(attr->other_name));
+  if (attr->name == TT_ATTR_OTHER && attr->other_name)
+    hash = tt_hash_bytes(hash, attr->other_name, strlen(attr->other_name));
   switch (attr->kind) {
     case TT_AK_UNIT: return hash;
     case TT_AK_BOOL: return tt_hash_mix(hash, attr->b);
@@ -68,14 +69,19 @@ static uint64_t hash_attr(const tt_attr_t* attr) {
       return hash_i64s(hash, attr->conv->output_spatial);
     case TT_AK_GATHER:
       hash = hash_i64s(hash_i64s(hash, attr->gather->offset_dims), attr->gather->collapsed_slice_dims);
-      hash = hash_i64s(hash_i64s(hash, attr->gather->operand_batching_dims), attr->gather->start_indices_batching_dims);
-      return tt_hash_mix(hash_i64s(hash, attr->gather->start_index_map), (uint64_t)attr->gather->index_vector_dim);
+      hash = hash_i64s(hash_i64s(hash, attr->gather->operand_batching_dims),
+                       attr->gather->start_indices_batching_dims);
+      return tt_hash_mix(hash_i64s(hash, attr->gather->start_index_map),
+                         (uint64_t)attr->gather->index_vector_dim);
     case TT_AK_SCATTER:
-      hash = hash_i64s(hash_i64s(hash, attr->scatter->update_window_dims), attr->scatter->inserted_window_dims);
-      hash = hash_i64s(hash_i64s(hash, attr->scatter->input_batching_dims), attr->scatter->scatter_indices_batching_dims);
+      hash =
+          hash_i64s(hash_i64s(hash, attr->scatter->update_window_dims), attr->scatter->inserted_window_dims);
+      hash = hash_i64s(hash_i64s(hash, attr->scatter->input_batching_dims),
+                       attr->scatter->scatter_indices_batching_dims);
       return tt_hash_mix(hash_i64s(hash, attr->scatter->scatter_dims_to_operand_dims),
                          (uint64_t)attr->scatter->index_vector_dim);
-    case TT_AK_CHANNEL: return tt_hash_mix(tt_hash_mix(hash, (uint64_t)attr->channel.handle), (uint64_t)attr->channel.type);
+    case TT_AK_CHANNEL:
+      return tt_hash_mix(tt_hash_mix(hash, (uint64_t)attr->channel.handle), (uint64_t)attr->channel.type);
     case TT_AK_ALIAS:
       hash = hash_i64s(hash_i64s(hash, attr->alias.output_tuple_indices), attr->alias.operand_tuple_indices);
       return tt_hash_mix(hash, (uint64_t)attr->alias.operand_index);
@@ -105,7 +111,9 @@ static bool attr_sets_equal(const tt_attr_t* a, size_t a_count, const tt_attr_t*
   return true;
 }
 
-static bool bytes_equal(const void* a, const void* b, size_t size) { return size == 0 || memcmp(a, b, size) == 0; }
+static bool bytes_equal(const void* a, const void* b, size_t size) {
+  return size == 0 || memcmp(a, b, size) == 0;
+}
 
 static bool attr_equal(const tt_attr_t* a, const tt_attr_t* b) {
   if (!same_name(a, b) || a->kind != b->kind || dtype_of(a) != dtype_of(b)) return false;
@@ -118,9 +126,11 @@ static bool attr_equal(const tt_attr_t* a, const tt_attr_t* b) {
       return a->text.size == b->text.size && bytes_equal(a->text.data, b->text.data, a->text.size);
     case TT_AK_TYPE: return tt_type_equal(a->type, b->type);
     case TT_AK_I64S: return i64s_equal(a->i64s, b->i64s);
-    case TT_AK_BOOLS: return a->bools.size == b->bools.size && bytes_equal(a->bools.data, b->bools.data, a->bools.size);
+    case TT_AK_BOOLS:
+      return a->bools.size == b->bools.size && bytes_equal(a->bools.data, b->bools.data, a->bools.size);
     case TT_AK_F64S:
-      return a->f64s.size == b->f64s.size && bytes_equal(a->f64s.data, b->f64s.data, a->f64s.size * sizeof(double));
+      return a->f64s.size == b->f64s.size &&
+             bytes_equal(a->f64s.data, b->f64s.data, a->f64s.size * sizeof(double));
     case TT_AK_DENSE:
       return a->dense.is_splat == b->dense.is_splat && tt_type_equal(a->dense.type, b->dense.type) &&
              bytes_equal(a->dense.data, b->dense.data, dense_bytes(&a->dense));
@@ -132,7 +142,8 @@ static bool attr_equal(const tt_attr_t* a, const tt_attr_t* b) {
       return true;
     case TT_AK_DICT: return attr_sets_equal(a->dict.data, a->dict.size, b->dict.data, b->dict.size);
     case TT_AK_DOT:
-      return i64s_equal(a->dot->lhs_batch, b->dot->lhs_batch) && i64s_equal(a->dot->rhs_batch, b->dot->rhs_batch) &&
+      return i64s_equal(a->dot->lhs_batch, b->dot->lhs_batch) &&
+             i64s_equal(a->dot->rhs_batch, b->dot->rhs_batch) &&
              i64s_equal(a->dot->lhs_contracting, b->dot->lhs_contracting) &&
              i64s_equal(a->dot->rhs_contracting, b->dot->rhs_contracting);
     case TT_AK_CONV:
@@ -151,7 +162,8 @@ static bool attr_equal(const tt_attr_t* a, const tt_attr_t* b) {
       return i64s_equal(a->scatter->update_window_dims, b->scatter->update_window_dims) &&
              i64s_equal(a->scatter->inserted_window_dims, b->scatter->inserted_window_dims) &&
              i64s_equal(a->scatter->input_batching_dims, b->scatter->input_batching_dims) &&
-             i64s_equal(a->scatter->scatter_indices_batching_dims, b->scatter->scatter_indices_batching_dims) &&
+             i64s_equal(a->scatter->scatter_indices_batching_dims,
+                        b->scatter->scatter_indices_batching_dims) &&
              i64s_equal(a->scatter->scatter_dims_to_operand_dims, b->scatter->scatter_dims_to_operand_dims) &&
              a->scatter->index_vector_dim == b->scatter->index_vector_dim;
     case TT_AK_CHANNEL: return a->channel.handle == b->channel.handle && a->channel.type == b->channel.type;
@@ -199,7 +211,8 @@ static uint64_t hash_block(const tt_block_t* block, places_t* p, uint64_t hash) 
     hash = tt_hash_mix(hash, block->args[i].type->hash);
   }
   for (const tt_op_t* op = block->first; op; op = op->next) {
-    hash = tt_hash_mix(hash, (uint64_t)op->kind | (uint64_t)op->operand_count << 16 | (uint64_t)op->result_count << 40);
+    hash = tt_hash_mix(
+        hash, (uint64_t)op->kind | (uint64_t)op->operand_count << 16 | (uint64_t)op->result_count << 40);
     for (uint32_t i = 0; i < op->operand_count; ++i) hash = tt_hash_mix(hash, place_of(p, op->operands[i]));
     if (op->attr_count) hash = tt_hash_mix(hash, hash_attr_set(op->attrs, op->attr_count));
     for (uint16_t i = 0; i < op->region_count; ++i) hash = hash_block(&op->regions[i].block, p, hash);
@@ -214,7 +227,8 @@ static uint64_t hash_block(const tt_block_t* block, places_t* p, uint64_t hash) 
 uint64_t tt_module_hash(const tt_module_t* module) {
   places_t places;
   open_places(&places, module);
-  uint64_t hash = tt_hash_mix(hash_attr_set(module->attrs.data, module->attrs.size), tt_dims_hash(module->dims));
+  uint64_t hash =
+      tt_hash_mix(hash_attr_set(module->attrs.data, module->attrs.size), tt_dims_hash(module->dims));
   for (const tt_func_t* func = module->first_func; func; func = func->next) {
     hash = tt_hash_bytes(hash, func->name, strlen(func->name));
     hash = tt_hash_mix(hash, (uint64_t)func->is_public | (uint64_t)func->result_count << 1);
@@ -246,7 +260,8 @@ static bool blocks_equal(const tt_block_t* a, places_t* pa, const tt_block_t* b,
   const tt_op_t *x = a->first, *y = b->first;
   for (; x && y; x = x->next, y = y->next) {
     if (x->kind != y->kind || x->operand_count != y->operand_count || x->result_count != y->result_count ||
-        x->region_count != y->region_count || !attr_sets_equal(x->attrs, x->attr_count, y->attrs, y->attr_count)) {
+        x->region_count != y->region_count ||
+        !attr_sets_equal(x->attrs, x->attr_count, y->attrs, y->attr_count)) {
       return false;
     }
     for (uint32_t i = 0; i < x->operand_count; ++i) {
@@ -270,11 +285,14 @@ static bool funcs_equal(const tt_func_t* a, places_t* pa, const tt_func_t* b, pl
       !attr_sets_equal(a->attrs.data, a->attrs.size, b->attrs.data, b->attrs.size)) return false;
   for (uint32_t i = 0; i < a->body.block.arg_count; ++i) {
     if (!attr_sets_equal(a->arg_attrs ? a->arg_attrs[i].data : NULL, a->arg_attrs ? a->arg_attrs[i].size : 0,
-                         b->arg_attrs ? b->arg_attrs[i].data : NULL, b->arg_attrs ? b->arg_attrs[i].size : 0)) return false;
+                         b->arg_attrs ? b->arg_attrs[i].data : NULL, b->arg_attrs ? b->arg_attrs[i].size : 0))
+      return false;
   }
   for (uint32_t i = 0; i < a->result_count; ++i) {
-    if (!attr_sets_equal(a->result_attrs ? a->result_attrs[i].data : NULL, a->result_attrs ? a->result_attrs[i].size : 0,
-                         b->result_attrs ? b->result_attrs[i].data : NULL, b->result_attrs ? b->result_attrs[i].size : 0)) {
+    if (!attr_sets_equal(a->result_attrs ? a->result_attrs[i].data : NULL,
+                         a->result_attrs ? a->result_attrs[i].size : 0,
+                         b->result_attrs ? b->result_attrs[i].data : NULL,
+                         b->result_attrs ? b->result_attrs[i].size : 0)) {
       return false;
     }
   }
@@ -283,7 +301,8 @@ static bool funcs_equal(const tt_func_t* a, places_t* pa, const tt_func_t* b, pl
 
 bool tt_module_equal(const tt_module_t* a, const tt_module_t* b) {
   if (a == b) return true;
-  if (!attr_sets_equal(a->attrs.data, a->attrs.size, b->attrs.data, b->attrs.size) || !tt_dims_equal(a->dims, b->dims)) {
+  if (!attr_sets_equal(a->attrs.data, a->attrs.size, b->attrs.data, b->attrs.size) ||
+      !tt_dims_equal(a->dims, b->dims)) {
     return false;
   }
   places_t pa, pb;

@@ -73,7 +73,8 @@ tt_status_t tt_infer_emit(tt_infer_t* in, const tt_type_t* type) {
 
 tt_status_t tt_infer_emit_shape(tt_infer_t* in, tt_dtype_t dtype, size_t rank, const tt_dim_t* dims,
                                 const int64_t* bounds) {
-  if (rank > TT_MAX_RANK) return tt_infer_fail(in, "result rank %zu is over the limit of %d", rank, TT_MAX_RANK);
+  if (rank > TT_MAX_RANK)
+    return tt_infer_fail(in, "result rank %zu is over the limit of %d", rank, TT_MAX_RANK);
   for (size_t i = 0; i < rank; ++i) {
     // A negative extent is a symbol's number, so callers that subtract must not hand one on by accident.
     if (dims[i] < 0 && dims[i] != TT_DIM_UNKNOWN && !in->names->dims) {
@@ -111,12 +112,14 @@ bool tt_infer_padding(const tt_op_t* op, size_t rank, int64_t* low, int64_t* hig
   const char* data = attr->dense.data;
   for (size_t i = 0; i < rank; ++i) {
     low[i] = tt_scalar_load_i64(attr->dense.type->dtype, data + (attr->dense.is_splat ? 0 : 2 * i * bytes));
-    high[i] = tt_scalar_load_i64(attr->dense.type->dtype, data + (attr->dense.is_splat ? 0 : (2 * i + 1) * bytes));
+    high[i] =
+        tt_scalar_load_i64(attr->dense.type->dtype, data + (attr->dense.is_splat ? 0 : (2 * i + 1) * bytes));
   }
   return true;
 }
 
-tt_status_t tt_infer_list(const tt_infer_t* in, tt_attr_name_t name, size_t rank, int64_t fallback, int64_t* out) {
+tt_status_t tt_infer_list(const tt_infer_t* in, tt_attr_name_t name, size_t rank, int64_t fallback,
+                          int64_t* out) {
   const tt_attr_t* attr = tt_op_attr(in->op, name);
   if (!attr) {
     for (size_t i = 0; i < rank; ++i) out[i] = fallback;
@@ -157,17 +160,36 @@ static unsigned allowed_classes(tt_op_kind_t kind) {
   switch (kind) {
     case TT_OP_ABS: case TT_OP_SIGN: return CI | CF | CC;
     case TT_OP_AND: case TT_OP_OR: case TT_OP_XOR: case TT_OP_NOT: return CB | C_INT;
-    case TT_OP_POPCNT: case TT_OP_COUNT_LEADING_ZEROS: case TT_OP_SHIFT_LEFT: case TT_OP_SHIFT_RIGHT_ARITHMETIC:
+    case TT_OP_POPCNT:
+    case TT_OP_COUNT_LEADING_ZEROS:
+    case TT_OP_SHIFT_LEFT:
+    case TT_OP_SHIFT_RIGHT_ARITHMETIC:
     case TT_OP_SHIFT_RIGHT_LOGICAL: return C_INT;
-    case TT_OP_ATAN2: case TT_OP_CBRT: case TT_OP_COSINE: case TT_OP_EXPONENTIAL: case TT_OP_EXPONENTIAL_MINUS_ONE:
-    case TT_OP_LOG: case TT_OP_LOG_PLUS_ONE: case TT_OP_LOGISTIC: case TT_OP_RSQRT: case TT_OP_SINE: case TT_OP_SQRT:
+    case TT_OP_ATAN2:
+    case TT_OP_CBRT:
+    case TT_OP_COSINE:
+    case TT_OP_EXPONENTIAL:
+    case TT_OP_EXPONENTIAL_MINUS_ONE:
+    case TT_OP_LOG:
+    case TT_OP_LOG_PLUS_ONE:
+    case TT_OP_LOGISTIC:
+    case TT_OP_RSQRT:
+    case TT_OP_SINE:
+    case TT_OP_SQRT:
     case TT_OP_TAN: case TT_OP_TANH: case TT_OP_CHLO_ACOS: case TT_OP_CHLO_ACOSH: case TT_OP_CHLO_ASIN:
-    case TT_OP_CHLO_ASINH: case TT_OP_CHLO_ATAN: case TT_OP_CHLO_ATANH: case TT_OP_CHLO_COSH: case TT_OP_CHLO_SINH:
+    case TT_OP_CHLO_ASINH:
+    case TT_OP_CHLO_ATAN:
+    case TT_OP_CHLO_ATANH:
+    case TT_OP_CHLO_COSH:
+    case TT_OP_CHLO_SINH:
     case TT_OP_CHLO_TAN: return CF | CC;
     case TT_OP_CEIL: case TT_OP_FLOOR: case TT_OP_ROUND_NEAREST_AFZ: case TT_OP_ROUND_NEAREST_EVEN:
     case TT_OP_IS_FINITE: case TT_OP_REDUCE_PRECISION: case TT_OP_CHLO_BESSEL_I1E: case TT_OP_CHLO_DIGAMMA:
     case TT_OP_CHLO_ERF: case TT_OP_CHLO_ERF_INV: case TT_OP_CHLO_ERFC: case TT_OP_CHLO_IS_INF:
-    case TT_OP_CHLO_IS_NEG_INF: case TT_OP_CHLO_IS_POS_INF: case TT_OP_CHLO_LGAMMA: case TT_OP_CHLO_NEXT_AFTER:
+    case TT_OP_CHLO_IS_NEG_INF:
+    case TT_OP_CHLO_IS_POS_INF:
+    case TT_OP_CHLO_LGAMMA:
+    case TT_OP_CHLO_NEXT_AFTER:
     case TT_OP_CHLO_POLYGAMMA: case TT_OP_CHLO_ZETA: case TT_OP_COMPLEX: return CF;
     case TT_OP_DIVIDE: case TT_OP_NEGATE: case TT_OP_POWER: case TT_OP_REMAINDER: case TT_OP_SUBTRACT:
     case TT_OP_CHLO_SQUARE: return C_NUM;
@@ -213,7 +235,8 @@ static tt_status_t check_same(const tt_infer_t* in, uint32_t a, uint32_t b) {
   const tt_type_t *x = tt_infer_type(in, a), *y = tt_infer_type(in, b);
   if (x == y) return TT_OK_STATUS;
   if (!tt_infer_shapes_fit(in, x, y)) {
-    return tt_infer_fail(in, "operand shapes %s and %s differ", TT_TYPE_TEXT(in->names, x), TT_TYPE_TEXT(in->names, y));
+    return tt_infer_fail(in, "operand shapes %s and %s differ", TT_TYPE_TEXT(in->names, x),
+                         TT_TYPE_TEXT(in->names, y));
   }
   if (x->dtype != y->dtype) {
     return tt_infer_fail(in, "operand dtypes of %s and %s differ", TT_TYPE_TEXT(in->names, x),
@@ -245,8 +268,8 @@ static tt_status_t infer_clamp(tt_infer_t* in) {
                            TT_TYPE_TEXT(in->names, x));
     }
     if (limit->rank != 0 && !tt_infer_shapes_fit(in, limit, x)) {
-      return tt_infer_fail(in, "%s %s does not fit %s", i ? "maximum" : "minimum", TT_TYPE_TEXT(in->names, limit),
-                           TT_TYPE_TEXT(in->names, x));
+      return tt_infer_fail(in, "%s %s does not fit %s", i ? "maximum" : "minimum",
+                           TT_TYPE_TEXT(in->names, limit), TT_TYPE_TEXT(in->names, x));
     }
   }
   return tt_infer_emit(in, x);
@@ -288,9 +311,18 @@ tt_status_t tt_infer_elementwise(tt_infer_t* in) {
 // Ops whose operands may be tokens or tuples.
 static bool takes_any_type(tt_op_kind_t kind) {
   switch (kind) {
-    case TT_OP_AFTER_ALL: case TT_OP_TUPLE: case TT_OP_GET_TUPLE_ELEMENT: case TT_OP_WHILE: case TT_OP_CUSTOM_CALL:
+    case TT_OP_AFTER_ALL:
+    case TT_OP_TUPLE:
+    case TT_OP_GET_TUPLE_ELEMENT:
+    case TT_OP_WHILE:
+    case TT_OP_CUSTOM_CALL:
     case TT_OP_OPTIMIZATION_BARRIER: case TT_OP_FUNC_CALL: case TT_OP_FUNC_RETURN: case TT_OP_RETURN:
-    case TT_OP_COMPOSITE: case TT_OP_INFEED: case TT_OP_OUTFEED: case TT_OP_SEND: case TT_OP_RECV: return true;
+    case TT_OP_COMPOSITE:
+    case TT_OP_INFEED:
+    case TT_OP_OUTFEED:
+    case TT_OP_SEND:
+    case TT_OP_RECV:
+      return true;
     default: return false;
   }
 }
@@ -308,7 +340,8 @@ static tt_status_t check_operands(const tt_infer_t* in) {
   if (takes_any_type(op->kind)) return TT_OK_STATUS;
   for (uint32_t i = 0; i < op->operand_count; ++i) {
     if (TT_UNLIKELY(tt_infer_type(in, i)->kind != TT_TYPE_TENSOR)) {
-      return tt_infer_fail(in, "operand %u is %s, needs a tensor", i, TT_TYPE_TEXT(in->names, tt_infer_type(in, i)));
+      return tt_infer_fail(in, "operand %u is %s, needs a tensor", i,
+                           TT_TYPE_TEXT(in->names, tt_infer_type(in, i)));
     }
   }
   return TT_OK_STATUS;

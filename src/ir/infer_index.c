@@ -19,18 +19,20 @@ static tt_status_t check_ascending(const tt_infer_t* in, const char* what, tt_i6
 }
 
 // The shape of the index tensor without its vector dimension; also checks the vector's length.
-static tt_status_t index_batch(const tt_infer_t* in, const tt_type_t* indices, int64_t vector_dim, size_t map_size,
-                               tt_dim_t* dims, size_t* out_rank) {
+static tt_status_t index_batch(const tt_infer_t* in, const tt_type_t* indices, int64_t vector_dim,
+                               size_t map_size, tt_dim_t* dims, size_t* out_rank) {
   if (!tt_dtype_is_integer(indices->dtype)) {
     return tt_infer_fail(in, "indices are %s, need an integer dtype", TT_TYPE_TEXT(in->names, indices));
   }
   if (vector_dim < 0 || vector_dim > (int64_t)indices->rank) {
-    return tt_infer_fail(in, "index_vector_dim %lld is outside [0, %u]", (long long)vector_dim, indices->rank);
+    return tt_infer_fail(in, "index_vector_dim %lld is outside [0, %u]", (long long)vector_dim,
+                         indices->rank);
   }
   tt_dim_t length = vector_dim == (int64_t)indices->rank ? 1 : indices->dims[vector_dim];
   if (!tt_infer_dims_fit(in, length, (tt_dim_t)map_size)) {
     return tt_infer_fail(in, "index vectors of %s along dimension %lld have %lld elements, the map has %zu",
-                         TT_TYPE_TEXT(in->names, indices), (long long)vector_dim, (long long)length, map_size);
+                         TT_TYPE_TEXT(in->names, indices), (long long)vector_dim, (long long)length,
+                         map_size);
   }
   size_t rank = 0;
   for (uint32_t i = 0; i < indices->rank; ++i) {
@@ -49,14 +51,16 @@ static tt_status_t infer_gather(tt_infer_t* in) {
   TT_RETURN_IF_ERROR(check_ascending(in, "collapsed_slice_dims", d->collapsed_slice_dims, x->rank));
   TT_RETURN_IF_ERROR(check_ascending(in, "operand_batching_dims", d->operand_batching_dims, x->rank));
   TT_RETURN_IF_ERROR(tt_infer_unique(in, "start_index_map", d->start_index_map, x->rank));
-  TT_RETURN_IF_ERROR(tt_infer_unique(in, "start_indices_batching_dims", d->start_indices_batching_dims, indices->rank));
+  TT_RETURN_IF_ERROR(
+      tt_infer_unique(in, "start_indices_batching_dims", d->start_indices_batching_dims, indices->rank));
   if (d->operand_batching_dims.size != d->start_indices_batching_dims.size) {
     return tt_infer_fail(in, "operand and start_indices batching dims differ in number");
   }
   for (size_t i = 0; i < d->operand_batching_dims.size; ++i) {
     int64_t a = d->operand_batching_dims.data[i], b = d->start_indices_batching_dims.data[i];
     if (contains(d->collapsed_slice_dims, a) || contains(d->start_index_map, a)) {
-      return tt_infer_fail(in, "dimension %lld is a batching dimension and an indexed or collapsed one", (long long)a);
+      return tt_infer_fail(in, "dimension %lld is a batching dimension and an indexed or collapsed one",
+                           (long long)a);
     }
     if (b == d->index_vector_dim || !tt_infer_dims_fit(in, x->dims[a], indices->dims[b])) {
       return tt_infer_fail(in, "batching dimensions %lld of %s and %lld of %s differ", (long long)a,
@@ -65,7 +69,8 @@ static tt_status_t infer_gather(tt_infer_t* in) {
   }
   tt_dim_t batch[TT_MAX_RANK + 1];
   size_t batch_rank;
-  TT_RETURN_IF_ERROR(index_batch(in, indices, d->index_vector_dim, d->start_index_map.size, batch, &batch_rank));
+  TT_RETURN_IF_ERROR(
+      index_batch(in, indices, d->index_vector_dim, d->start_index_map.size, batch, &batch_rank));
   int64_t sizes[TT_MAX_RANK];
   tt_dim_t offsets[TT_MAX_RANK];
   size_t offset_rank = 0;
@@ -88,10 +93,12 @@ static tt_status_t infer_gather(tt_infer_t* in) {
     if (!gone) offsets[offset_rank++] = sizes[i];
   }
   size_t rank = batch_rank + offset_rank;
-  if (rank > TT_MAX_RANK) return tt_infer_fail(in, "result rank %zu is over the limit of %d", rank, TT_MAX_RANK);
+  if (rank > TT_MAX_RANK)
+    return tt_infer_fail(in, "result rank %zu is over the limit of %d", rank, TT_MAX_RANK);
   TT_RETURN_IF_ERROR(check_ascending(in, "offset_dims", d->offset_dims, rank));
   if (d->offset_dims.size != offset_rank) {
-    return tt_infer_fail(in, "offset_dims has %zu elements, %zu dimensions are kept", d->offset_dims.size, offset_rank);
+    return tt_infer_fail(in, "offset_dims has %zu elements, %zu dimensions are kept", d->offset_dims.size,
+                         offset_rank);
   }
   tt_dim_t dims[TT_MAX_RANK];
   size_t from_batch = 0, from_offset = 0;
@@ -103,7 +110,8 @@ static tt_status_t infer_gather(tt_infer_t* in) {
 
 static tt_status_t infer_scatter(tt_infer_t* in) {
   const tt_op_t* op = in->op;
-  if (op->operand_count % 2 != 1) return tt_infer_fail(in, "has %u operands, needs an odd number", op->operand_count);
+  if (op->operand_count % 2 != 1)
+    return tt_infer_fail(in, "has %u operands, needs an odd number", op->operand_count);
   uint32_t n = op->operand_count / 2;
   const tt_type_t *x = tt_infer_type(in, 0), *indices = tt_infer_type(in, n);
   const tt_attr_t* attr = tt_op_attr(op, TT_ATTR_SCATTER_DIMENSION_NUMBERS);
@@ -111,7 +119,8 @@ static tt_status_t infer_scatter(tt_infer_t* in) {
   const tt_scatter_dims_t* d = attr->scatter;
   TT_RETURN_IF_ERROR(check_ascending(in, "inserted_window_dims", d->inserted_window_dims, x->rank));
   TT_RETURN_IF_ERROR(check_ascending(in, "input_batching_dims", d->input_batching_dims, x->rank));
-  TT_RETURN_IF_ERROR(tt_infer_unique(in, "scatter_dims_to_operand_dims", d->scatter_dims_to_operand_dims, x->rank));
+  TT_RETURN_IF_ERROR(
+      tt_infer_unique(in, "scatter_dims_to_operand_dims", d->scatter_dims_to_operand_dims, x->rank));
   TT_RETURN_IF_ERROR(
       tt_infer_unique(in, "scatter_indices_batching_dims", d->scatter_indices_batching_dims, indices->rank));
   if (d->input_batching_dims.size != d->scatter_indices_batching_dims.size) {
@@ -120,7 +129,8 @@ static tt_status_t infer_scatter(tt_infer_t* in) {
   for (size_t i = 0; i < d->input_batching_dims.size; ++i) {
     int64_t a = d->input_batching_dims.data[i], b = d->scatter_indices_batching_dims.data[i];
     if (contains(d->inserted_window_dims, a) || contains(d->scatter_dims_to_operand_dims, a)) {
-      return tt_infer_fail(in, "dimension %lld is a batching dimension and an indexed or inserted one", (long long)a);
+      return tt_infer_fail(in, "dimension %lld is a batching dimension and an indexed or inserted one",
+                           (long long)a);
     }
     if (b == d->index_vector_dim || !tt_infer_dims_fit(in, x->dims[a], indices->dims[b])) {
       return tt_infer_fail(in, "batching dimensions %lld of %s and %lld of %s differ", (long long)a,
@@ -129,10 +139,11 @@ static tt_status_t infer_scatter(tt_infer_t* in) {
   }
   tt_dim_t batch[TT_MAX_RANK + 1], window[TT_MAX_RANK];
   size_t batch_rank, window_rank = 0;
-  TT_RETURN_IF_ERROR(
-      index_batch(in, indices, d->index_vector_dim, d->scatter_dims_to_operand_dims.size, batch, &batch_rank));
+  TT_RETURN_IF_ERROR(index_batch(in, indices, d->index_vector_dim, d->scatter_dims_to_operand_dims.size,
+                                 batch, &batch_rank));
   for (uint32_t i = 0; i < x->rank; ++i) {
-    if (!contains(d->inserted_window_dims, i) && !contains(d->input_batching_dims, i)) window[window_rank++] = x->dims[i];
+    if (!contains(d->inserted_window_dims, i) && !contains(d->input_batching_dims, i))
+      window[window_rank++] = x->dims[i];
   }
   if (d->update_window_dims.size != window_rank) {
     return tt_infer_fail(in, "update_window_dims has %zu elements, %s has %zu window dimensions",
@@ -145,7 +156,8 @@ static tt_status_t infer_scatter(tt_infer_t* in) {
                            TT_TYPE_TEXT(in->names, input));
     }
     bool fits = update->rank == batch_rank + window_rank && update->dtype == input->dtype;
-    if (fits) TT_RETURN_IF_ERROR(check_ascending(in, "update_window_dims", d->update_window_dims, update->rank));
+    if (fits)
+      TT_RETURN_IF_ERROR(check_ascending(in, "update_window_dims", d->update_window_dims, update->rank));
     size_t from_batch = 0, from_window = 0;
     for (uint32_t i = 0; fits && i < update->rank; ++i) {
       if (contains(d->update_window_dims, i)) {
@@ -156,8 +168,9 @@ static tt_status_t infer_scatter(tt_infer_t* in) {
       }
     }
     if (!fits) {
-      return tt_infer_fail(in, "updates %s do not fit input %s and indices %s", TT_TYPE_TEXT(in->names, update),
-                           TT_TYPE_TEXT(in->names, input), TT_TYPE_TEXT(in->names, indices));
+      return tt_infer_fail(in, "updates %s do not fit input %s and indices %s",
+                           TT_TYPE_TEXT(in->names, update), TT_TYPE_TEXT(in->names, input),
+                           TT_TYPE_TEXT(in->names, indices));
     }
     TT_RETURN_IF_ERROR(tt_infer_emit(in, input));
   }
@@ -165,7 +178,8 @@ static tt_status_t infer_scatter(tt_infer_t* in) {
 }
 
 static tt_status_t emit_operands(tt_infer_t* in) {
-  for (uint32_t i = 0; i < in->op->operand_count; ++i) TT_RETURN_IF_ERROR(tt_infer_emit(in, tt_infer_type(in, i)));
+  for (uint32_t i = 0; i < in->op->operand_count; ++i)
+    TT_RETURN_IF_ERROR(tt_infer_emit(in, tt_infer_type(in, i)));
   return TT_OK_STATUS;
 }
 
@@ -218,8 +232,9 @@ static tt_status_t infer_collective(tt_infer_t* in) {
       int64_t count = tt_op_attr_int(op, TT_ATTR_SPLIT_COUNT, -1);
       if (split < 0 || split >= (int64_t)x->rank || concat < 0 || concat >= (int64_t)x->rank || count < 1 ||
           (dims[split] >= 0 && dims[split] % count)) {
-        return tt_infer_fail(in, "split_dimension %lld, concat_dimension %lld, split_count %lld do not fit %s",
-                             (long long)split, (long long)concat, (long long)count, TT_TYPE_TEXT(in->names, x));
+        return tt_infer_fail(
+            in, "split_dimension %lld, concat_dimension %lld, split_count %lld do not fit %s",
+            (long long)split, (long long)concat, (long long)count, TT_TYPE_TEXT(in->names, x));
       }
       dims[split] = tt_infer_floordiv(in, dims[split], count);
       dims[concat] = tt_infer_mul(in, dims[concat], count);
@@ -339,7 +354,9 @@ tt_status_t tt_infer_index_op(tt_infer_t* in) {
     case TT_OP_TUPLE: return infer_tuple(in);
     case TT_OP_GET_TUPLE_ELEMENT: return infer_tuple_element(in);
     case TT_OP_AFTER_ALL: case TT_OP_OUTFEED: case TT_OP_SEND: return infer_token(in);
-    case TT_OP_REPLICA_ID: case TT_OP_PARTITION_ID: return tt_infer_emit_shape(in, TT_DTYPE_U32, 0, NULL, NULL);
+    case TT_OP_REPLICA_ID:
+    case TT_OP_PARTITION_ID:
+      return tt_infer_emit_shape(in, TT_DTYPE_U32, 0, NULL, NULL);
     case TT_OP_RETURN: case TT_OP_FUNC_RETURN: return TT_OK_STATUS;
     default:
       in->open = true;  // regions, shape operands or the outside decide

@@ -54,7 +54,8 @@ static tt_status_t infer_pad(tt_infer_t* in) {
   TT_RETURN_IF_ERROR(tt_infer_list(in, TT_ATTR_INTERIOR_PADDING, x->rank, 0, interior));
   tt_dim_t dims[TT_MAX_RANK];
   for (uint32_t i = 0; i < x->rank; ++i) {
-    if (interior[i] < 0) return tt_infer_fail(in, "interior padding %lld is negative", (long long)interior[i]);
+    if (interior[i] < 0)
+      return tt_infer_fail(in, "interior padding %lld is negative", (long long)interior[i]);
     int64_t edges;
     if (__builtin_add_overflow(low[i], high[i], &edges) || edges == INT64_MIN) {
       return tt_infer_fail(in, "padding overflows int64");
@@ -62,8 +63,8 @@ static tt_status_t infer_pad(tt_infer_t* in) {
     if (x->dims[i] >= 0) {
       // d + max(d - 1, 0) * interior + low + high
       int64_t size = x->dims[i], between = size > 0 ? size - 1 : 0;
-      if (!tt_checked_mul_i64(between, interior[i], &between) || __builtin_add_overflow(size, between, &size) ||
-          __builtin_add_overflow(size, edges, &size)) {
+      if (!tt_checked_mul_i64(between, interior[i], &between) ||
+          __builtin_add_overflow(size, between, &size) || __builtin_add_overflow(size, edges, &size)) {
         return tt_infer_fail(in, "dimension %u overflows int64", i);
       }
       if (size < 0) {
@@ -98,7 +99,8 @@ static tt_status_t infer_slice(tt_infer_t* in) {
       return tt_infer_fail(in, "start %lld, limit %lld of dimension %u: negative", (long long)start[i],
                            (long long)limit[i], i);
     }
-    if (strides[i] <= 0) return tt_infer_fail(in, "stride %lld of dimension %u is not positive", (long long)strides[i], i);
+    if (strides[i] <= 0)
+      return tt_infer_fail(in, "stride %lld of dimension %u is not positive", (long long)strides[i], i);
     bool bad = !symbolic && (start[i] > limit[i] || (x->dims[i] >= 0 && limit[i] > x->dims[i]));
     if (symbolic || (x->dims[i] < 0 && x->dims[i] != TT_DIM_UNKNOWN)) {
       bad = tt_dim_less_equal(in->names, start[i], limit[i]) == TT_NO ||
@@ -109,7 +111,8 @@ static tt_status_t infer_slice(tt_infer_t* in) {
                            TT_DIM_TEXT(in->names, limit[i]), i, TT_TYPE_TEXT(in->names, x));
     }
     tt_dim_t size = tt_infer_sub(in, limit[i], start[i]);
-    dims[i] = strides[i] == 1 ? size : tt_infer_floordiv(in, tt_infer_add(in, size, strides[i] - 1), strides[i]);
+    dims[i] =
+        strides[i] == 1 ? size : tt_infer_floordiv(in, tt_infer_add(in, size, strides[i] - 1), strides[i]);
   }
   return tt_infer_emit_shape(in, x->dtype, x->rank, dims, NULL);
 }
@@ -140,7 +143,8 @@ static tt_status_t check_starts(const tt_infer_t* in, uint32_t first, const tt_t
   for (uint32_t i = first; i < op->operand_count; ++i) {
     const tt_type_t* start = tt_infer_type(in, i);
     if (start->rank != 0 || !tt_dtype_is_integer(start->dtype)) {
-      return tt_infer_fail(in, "start index %u is %s, needs a 0-d integer", i - first, TT_TYPE_TEXT(in->names, start));
+      return tt_infer_fail(in, "start index %u is %s, needs a 0-d integer", i - first,
+                           TT_TYPE_TEXT(in->names, start));
     }
   }
   return TT_OK_STATUS;
@@ -166,8 +170,9 @@ static tt_status_t infer_dynamic_update_slice(tt_infer_t* in) {
   bool fits = x->rank == update->rank && x->dtype == update->dtype;
   for (uint32_t i = 0; fits && i < x->rank; ++i) {
     fits = x->dims[i] == TT_DIM_UNKNOWN || update->dims[i] == TT_DIM_UNKNOWN ||
-           (x->dims[i] >= 0 && update->dims[i] >= 0 ? update->dims[i] <= x->dims[i]
-                                                     : tt_dim_less_equal(in->names, update->dims[i], x->dims[i]) != TT_NO);
+           (x->dims[i] >= 0 && update->dims[i] >= 0
+                ? update->dims[i] <= x->dims[i]
+                : tt_dim_less_equal(in->names, update->dims[i], x->dims[i]) != TT_NO);
   }
   if (!fits) {
     return tt_infer_fail(in, "update %s does not fit into %s", TT_TYPE_TEXT(in->names, update),

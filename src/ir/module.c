@@ -72,7 +72,8 @@ tt_status_t tt_func_walk(tt_func_t* func, tt_op_visitor_t visit, void* self) {
 tt_op_kind_t tt_region_binary_kind(const tt_region_t* region) {
   const tt_block_t* block = &region->block;
   const tt_op_t* op = block->first;
-  if (block->arg_count != 2 || !op || op->operand_count != 2 || op->result_count != 1 || op->region_count != 0) {
+  if (block->arg_count != 2 || !op || op->operand_count != 2 || op->result_count != 1 ||
+      op->region_count != 0) {
     return TT_OP_INVALID;
   }
   uint32_t traits = tt_op_info(op->kind)->traits;

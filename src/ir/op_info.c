@@ -4,8 +4,18 @@
 #include "ir/ir.h"
 
 // Trait letters of ops.def.
-enum { E = TT_TRAIT_ELEMENTWISE, U = TT_TRAIT_UNARY, B = TT_TRAIT_BINARY, C = TT_TRAIT_COMMUTATIVE, P = TT_TRAIT_PURE,
-       T = TT_TRAIT_TERMINATOR, S = TT_TRAIT_SIDE_EFFECT, D = TT_TRAIT_DATA_MOVEMENT, R = TT_TRAIT_REDUCER, N = 0 };
+enum {
+  E = TT_TRAIT_ELEMENTWISE,
+  U = TT_TRAIT_UNARY,
+  B = TT_TRAIT_BINARY,
+  C = TT_TRAIT_COMMUTATIVE,
+  P = TT_TRAIT_PURE,
+  T = TT_TRAIT_TERMINATOR,
+  S = TT_TRAIT_SIDE_EFFECT,
+  D = TT_TRAIT_DATA_MOVEMENT,
+  R = TT_TRAIT_REDUCER,
+  N = 0
+};
 
 static const tt_op_info_t op_infos[TT_OP_COUNT] = {
     {"invalid", 0, -1, -1, -1, 0},

@@ -53,7 +53,11 @@ static const tt_type_t* bind_type(tt_clone_t* clone, const tt_type_t* type) {
 static bool may_be_symbolic(tt_attr_name_t name) {
   switch (name) {
     case TT_ATTR_START_INDICES: case TT_ATTR_LIMIT_INDICES: case TT_ATTR_STRIDES: case TT_ATTR_SLICE_SIZES:
-    case TT_ATTR_BROADCAST_SIZES: case TT_ATTR_SIZES: case TT_ATTR_OFFSET: case TT_ATTR_WINDOW_DIMENSIONS: return true;
+    case TT_ATTR_BROADCAST_SIZES:
+    case TT_ATTR_SIZES:
+    case TT_ATTR_OFFSET:
+    case TT_ATTR_WINDOW_DIMENSIONS:
+      return true;
     default: return false;
   }
 }
@@ -73,8 +77,9 @@ static void bind_attrs(tt_clone_t* clone, const tt_attr_t* attrs, size_t count) 
 }
 
 static tt_value_t* bind_op(tt_clone_t* clone, const tt_op_t* from, tt_op_t* copy) {
-  bool has_attrs = from->kind == TT_OP_SLICE || from->kind == TT_OP_GATHER || from->kind == TT_OP_DYNAMIC_SLICE ||
-                   from->kind == TT_OP_BROADCAST || from->kind == TT_OP_COMPOSITE || from->kind == TT_OP_REDUCE_WINDOW;
+  bool has_attrs = from->kind == TT_OP_SLICE || from->kind == TT_OP_GATHER ||
+                   from->kind == TT_OP_DYNAMIC_SLICE || from->kind == TT_OP_BROADCAST ||
+                   from->kind == TT_OP_COMPOSITE || from->kind == TT_OP_REDUCE_WINDOW;
   if (has_attrs && clone->from->dims) bind_attrs(clone, copy->attrs, copy->attr_count);
   return NULL;
 }
@@ -85,7 +90,8 @@ tt_status_t tt_module_specialise(const tt_module_t* module, const int64_t* bindi
   // Also symbols that no type mentions must keep their promise.
   for (uint32_t i = 0; module->dims && i < module->dims->symbol_count; ++i) {
     int64_t value;
-    TT_RETURN_IF_ERROR(tt_dim_evaluate(module, -1 - (tt_dim_t)module->dims->symbols[i], bindings, binding_count, &value));
+    TT_RETURN_IF_ERROR(
+        tt_dim_evaluate(module, -1 - (tt_dim_t)module->dims->symbols[i], bindings, binding_count, &value));
   }
   bindings_t self = {bindings, binding_count};
   tt_clone_t clone = {.from = module, .map_type = bind_type, .after_op = bind_op, .self = &self};

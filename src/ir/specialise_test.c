@@ -8,19 +8,25 @@
 static tt_status_t build(tt_module_t* module, tt_dim_t n, tt_dim_t m) {
   tt_builder_t state, *b = &state;
   tt_builder_initialize(b, module);
-  const tt_type_t* types[4] = {tt_b_type(b, TT_DTYPE_F32, 2, (tt_dim_t[]){n, m}), tt_b_type(b, TT_DTYPE_F32, 2, (tt_dim_t[]){n, 4}),
-                               tt_b_type(b, TT_DTYPE_F32, 2, (tt_dim_t[]){tt_dim_floordiv(module, tt_dim_add(module, m, 5), 2), 8}),
-                               tt_b_type(b, TT_DTYPE_F32, 1, (tt_dim_t[]){8})};
+  const tt_type_t* types[4] = {
+      tt_b_type(b, TT_DTYPE_F32, 2, (tt_dim_t[]){n, m}), tt_b_type(b, TT_DTYPE_F32, 2, (tt_dim_t[]){n, 4}),
+      tt_b_type(b, TT_DTYPE_F32, 2, (tt_dim_t[]){tt_dim_floordiv(module, tt_dim_add(module, m, 5), 2), 8}),
+      tt_b_type(b, TT_DTYPE_F32, 1, (tt_dim_t[]){8})};
   tt_func_t* func = tt_b_func_begin(b, "main", true, 4, types);
-  tt_value_t* joined = tt_b_concatenate(b, 2, (tt_value_t*[]){tt_b_func_arg(func, 0), tt_b_func_arg(func, 1)}, 1);
+  tt_value_t* joined =
+      tt_b_concatenate(b, 2, (tt_value_t*[]){tt_b_func_arg(func, 0), tt_b_func_arg(func, 1)}, 1);
   tt_value_t* thin = tt_b_slice(b, joined, NULL, NULL, (int64_t[]){1, 2});
   tt_value_t* product = tt_b_matmul(b, thin, tt_b_func_arg(func, 2));
   tt_value_t* bias = tt_b_broadcast_to(b, tt_b_func_arg(func, 3), 2, (tt_dim_t[]){n, 8});
   tt_value_t* sum = tt_b_binary(b, TT_OP_ADD, product, bias);
-  tt_value_t* padded = tt_b_pad(b, sum, tt_b_scalar_f64(b, TT_DTYPE_F32, 0), (int64_t[]){1, 0}, (int64_t[]){2, 0}, NULL);
+  tt_value_t* padded =
+      tt_b_pad(b, sum, tt_b_scalar_f64(b, TT_DTYPE_F32, 0), (int64_t[]){1, 0}, (int64_t[]){2, 0}, NULL);
   tt_window_t window = {.dimensions = (int64_t[]){2, 2}, .strides = (int64_t[]){2, 2}};
-  tt_value_t* pooled = tt_b_reduce_window(b, TT_OP_MAXIMUM, padded, tt_b_identity(b, TT_OP_MAXIMUM, TT_DTYPE_F32), &window);
-  tt_value_t* flat = tt_b_reshape(b, pooled, 1, (tt_dim_t[]){tt_dim_mul(module, tt_dim_floordiv(module, tt_dim_add(module, n, 3), 2), 4)});
+  tt_value_t* pooled =
+      tt_b_reduce_window(b, TT_OP_MAXIMUM, padded, tt_b_identity(b, TT_OP_MAXIMUM, TT_DTYPE_F32), &window);
+  tt_value_t* flat =
+      tt_b_reshape(b, pooled, 1,
+                   (tt_dim_t[]){tt_dim_mul(module, tt_dim_floordiv(module, tt_dim_add(module, n, 3), 2), 4)});
   tt_value_t* count = pooled ? tt_b_iota(b, tt_b_type(b, TT_DTYPE_S32, 1, (tt_dim_t[]){n}), 0) : NULL;
   tt_b_func_end(b, func, 2, (tt_value_t*[]){flat, count});
   tt_status_t status = tt_builder_take_status(b);
@@ -41,7 +47,8 @@ TT_TEST(specialise, equals_static_build) {
   tt_module_t* generic = NULL;
   TT_EXPECT_OK(symbolic(INT64_MAX, &generic));
   TT_EXPECT_OK(tt_module_verify(generic));
-  TT_EXPECT_STR(TT_TYPE_TEXT(generic, tt_module_main(generic)->result_types[0]), "tensor<4*floordiv(n + 1, 2) + 4xf32>");
+  TT_EXPECT_STR(TT_TYPE_TEXT(generic, tt_module_main(generic)->result_types[0]),
+                "tensor<4*floordiv(n + 1, 2) + 4xf32>");
   static const int64_t extents[][2] = {{1, 2}, {4, 7}, {33, 64}, {2, 100}};
   for (size_t i = 0; i < TT_ARRAY_LENGTH(extents); ++i) {
     tt_module_t *bound = NULL, *fixed = NULL;
@@ -54,8 +61,10 @@ TT_TEST(specialise, equals_static_build) {
     tt_module_release(fixed);
   }
   tt_module_t* none = NULL;
-  TT_EXPECT_ERROR(tt_module_specialise(generic, (int64_t[]){3, 101}, 2, &none), TT_OUT_OF_RANGE, "symbol m is bound to 101");
-  TT_EXPECT_ERROR(tt_module_specialise(generic, (int64_t[]){3}, 1, &none), TT_OUT_OF_RANGE, "symbol m (number 1)");
+  TT_EXPECT_ERROR(tt_module_specialise(generic, (int64_t[]){3, 101}, 2, &none), TT_OUT_OF_RANGE,
+                  "symbol m is bound to 101");
+  TT_EXPECT_ERROR(tt_module_specialise(generic, (int64_t[]){3}, 1, &none), TT_OUT_OF_RANGE,
+                  "symbol m (number 1)");
   TT_EXPECT(none == NULL);
   tt_module_release(generic);
 }
@@ -102,7 +111,8 @@ TT_TEST(bounded, types_and_extents) {
   tt_module_release(bounded);
   tt_module_release(generic);
   TT_EXPECT_OK(symbolic(INT64_MAX, &generic));
-  TT_EXPECT_ERROR(tt_module_to_bounded(generic, &bounded), TT_INVALID_ARGUMENT, "dimension n of tensor<nxmxf32> has no upper bound");
+  TT_EXPECT_ERROR(tt_module_to_bounded(generic, &bounded), TT_INVALID_ARGUMENT,
+                  "dimension n of tensor<nxmxf32> has no upper bound");
   tt_module_release(generic);
 }
 

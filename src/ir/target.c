@@ -49,5 +49,6 @@ tt_status_t tt_target_by_name(const char* name, tt_target_t* target) {
     return TT_OK_STATUS;
   }
   memset(target, 0, sizeof(*target));
-  return tt_status_create(TT_NOT_FOUND, "no target named \"%s\" (known: v5e, v5p, v6e, tpu7x, foreign)", name);
+  return tt_status_create(TT_NOT_FOUND, "no target named \"%s\" (known: v5e, v5p, v6e, tpu7x, foreign)",
+                          name);
 }

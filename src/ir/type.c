@@ -43,7 +43,8 @@ static uint64_t hash_dims(uint64_t hash, const int64_t* dims, size_t rank) {
 }
 
 static uint64_t hash_type(const tt_type_t* type) {
-  uint64_t hash = tt_hash_mix(0x7455, (uint64_t)type->kind | (uint64_t)type->dtype << 8 | (uint64_t)type->rank << 16);
+  uint64_t hash =
+      tt_hash_mix(0x7455, (uint64_t)type->kind | (uint64_t)type->dtype << 8 | (uint64_t)type->rank << 16);
   if (type->kind == TT_TYPE_TENSOR) {
     hash = hash_dims(hash, type->dims, type->rank);
     if (type->bounds) hash = hash_dims(tt_hash_mix(hash, 1), type->bounds, type->rank);
@@ -88,7 +89,8 @@ static bool same_type(const tt_type_t* a, const tt_type_t* b) {
       if (a->dims[i] != b->dims[i]) return false;
     }
     return dims_equal(a->bounds, b->bounds, a->rank) && quant_equal(a->quant, b->quant) &&
-           (a->encoding == b->encoding || (a->encoding && b->encoding && strcmp(a->encoding, b->encoding) == 0));
+           (a->encoding == b->encoding ||
+            (a->encoding && b->encoding && strcmp(a->encoding, b->encoding) == 0));
   }
   if (a->element_count != b->element_count || a->input_count != b->input_count) return false;
   for (uint32_t i = 0; i < a->element_count; ++i) {
@@ -161,7 +163,8 @@ static const tt_quant_t* copy_quant(tt_arena_t* arena, const tt_quant_t* quant) 
 static const tt_type_t* insert(tt_module_t* module, const tt_type_t* type) {
   tt_type_table_t* table = module->types;
   if (table->count == table->capacity && !grow(module, table)) return NULL;
-  size_t extra = type->kind == TT_TYPE_TENSOR ? type->rank * sizeof(tt_dim_t) : type->element_count * sizeof(void*);
+  size_t extra =
+      type->kind == TT_TYPE_TENSOR ? type->rank * sizeof(tt_dim_t) : type->element_count * sizeof(void*);
   tt_type_t* copy = tt_arena_alloc(&module->arena, sizeof(*copy) + extra);
   if (!copy) return NULL;
   *copy = *type;
@@ -170,10 +173,12 @@ static const tt_type_t* insert(tt_module_t* module, const tt_type_t* type) {
     copy->elements = NULL;
     if (extra) memcpy(copy + 1, type->dims, extra);
     if (type->bounds &&
-        !(copy->bounds = tt_arena_copy(&module->arena, type->bounds, type->rank * sizeof(int64_t)))) return NULL;
+        !(copy->bounds = tt_arena_copy(&module->arena, type->bounds, type->rank * sizeof(int64_t))))
+      return NULL;
     if (type->quant && !(copy->quant = copy_quant(&module->arena, type->quant))) return NULL;
     if (type->encoding &&
-        !(copy->encoding = tt_arena_strndup(&module->arena, type->encoding, strlen(type->encoding)))) return NULL;
+        !(copy->encoding = tt_arena_strndup(&module->arena, type->encoding, strlen(type->encoding))))
+      return NULL;
   } else {
     copy->elements = (const tt_type_t* const*)(copy + 1);
     if (extra) memcpy(copy + 1, type->elements, extra);
@@ -195,8 +200,8 @@ const tt_type_t* tt_type_tensor(tt_module_t* module, tt_dtype_t dtype, size_t ra
   return intern(module, &type);
 }
 
-const tt_type_t* tt_type_tensor_bounded(tt_module_t* module, tt_dtype_t dtype, size_t rank, const tt_dim_t* dims,
-                                        const int64_t* bounds) {
+const tt_type_t* tt_type_tensor_bounded(tt_module_t* module, tt_dtype_t dtype, size_t rank,
+                                        const tt_dim_t* dims, const int64_t* bounds) {
   if (rank > TT_MAX_RANK) return NULL;
   bool any = false;  // no known bound is the same type as none
   for (size_t i = 0; bounds && i < rank; ++i) any |= bounds[i] != TT_DIM_UNKNOWN;

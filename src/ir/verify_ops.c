@@ -19,7 +19,8 @@ static tt_status_t check_reshape(const tt_infer_t* in) {
     fits = fits && tt_dim_products_equal(in->names, x->dims, x->rank, y->dims, y->rank) != TT_NO;
   }
   if (!fits) {
-    return tt_infer_fail(in, "%s does not reshape to %s", TT_TYPE_TEXT(in->names, x), TT_TYPE_TEXT(in->names, y));
+    return tt_infer_fail(in, "%s does not reshape to %s", TT_TYPE_TEXT(in->names, x),
+                         TT_TYPE_TEXT(in->names, y));
   }
   return TT_OK_STATUS;
 }
@@ -37,7 +38,8 @@ static tt_status_t check_broadcast_in_dim(const tt_infer_t* in) {
     fits = x->dims[i] == 1 || tt_infer_dims_fit(in, x->dims[i], y->dims[map.data[i]]);
   }
   if (!fits) {
-    return tt_infer_fail(in, "%s does not broadcast to %s", TT_TYPE_TEXT(in->names, x), TT_TYPE_TEXT(in->names, y));
+    return tt_infer_fail(in, "%s does not broadcast to %s", TT_TYPE_TEXT(in->names, x),
+                         TT_TYPE_TEXT(in->names, y));
   }
   return TT_OK_STATUS;
 }
@@ -48,7 +50,8 @@ static tt_status_t check_iota(const tt_infer_t* in) {
   if (d < 0 || d >= (int64_t)y->rank) {
     return tt_infer_fail(in, "iota_dimension %lld is outside %s", (long long)d, TT_TYPE_TEXT(in->names, y));
   }
-  if (y->dtype == TT_DTYPE_PRED) return tt_infer_fail(in, "%s: dtype i1 is not supported by this op", TT_TYPE_TEXT(in->names, y));
+  if (y->dtype == TT_DTYPE_PRED)
+    return tt_infer_fail(in, "%s: dtype i1 is not supported by this op", TT_TYPE_TEXT(in->names, y));
   return TT_OK_STATUS;
 }
 
@@ -74,7 +77,8 @@ static tt_status_t check_bitcast(const tt_infer_t* in) {
   for (uint32_t i = 0; fits && i < shorter->rank; ++i) fits = tt_infer_dims_fit(in, x->dims[i], y->dims[i]);
   if (fits && from != to) fits = tt_infer_dims_fit(in, longer->dims[longer->rank - 1], large / small);
   if (!fits) {
-    return tt_infer_fail(in, "%s does not reinterpret as %s", TT_TYPE_TEXT(in->names, x), TT_TYPE_TEXT(in->names, y));
+    return tt_infer_fail(in, "%s does not reinterpret as %s", TT_TYPE_TEXT(in->names, x),
+                         TT_TYPE_TEXT(in->names, y));
   }
   return TT_OK_STATUS;
 }
@@ -93,7 +97,8 @@ static tt_status_t check_region_args(const tt_infer_t* in, uint32_t region, uint
 static tt_status_t check_region_returns(const tt_infer_t* in, uint32_t region, uint32_t count) {
   const tt_op_t* end = in->op->regions[region].block.last;
   if (!end || end->operand_count != count) {
-    return tt_infer_fail(in, "region %u returns %u values, needs %u", region, end ? end->operand_count : 0, count);
+    return tt_infer_fail(in, "region %u returns %u values, needs %u", region, end ? end->operand_count : 0,
+                         count);
   }
   return TT_OK_STATUS;
 }
@@ -114,7 +119,8 @@ static tt_status_t check_predicate(const tt_infer_t* in, uint32_t region) {
 }
 
 // A reducer over n values: 2n 0-d arguments, n 0-d results of the arguments' types.
-static tt_status_t check_reducer(const tt_infer_t* in, uint32_t region, uint32_t n, const tt_type_t* const* elements) {
+static tt_status_t check_reducer(const tt_infer_t* in, uint32_t region, uint32_t n,
+                                 const tt_type_t* const* elements) {
   TT_RETURN_IF_ERROR(check_region_args(in, region, 2 * n));
   TT_RETURN_IF_ERROR(check_region_returns(in, region, n));
   const tt_block_t* block = &in->op->regions[region].block;
@@ -122,8 +128,8 @@ static tt_status_t check_reducer(const tt_infer_t* in, uint32_t region, uint32_t
     const tt_type_t *a = block->args[i].type, *b = block->args[n + i].type, *r = returned(in, region, i);
     if (!is_scalar(a) || a != b || a != r || (elements && elements[i]->dtype != a->dtype)) {
       return tt_infer_fail(in, "reducer of value %u maps (%s, %s) to %s%s%s", i, TT_TYPE_TEXT(in->names, a),
-                           TT_TYPE_TEXT(in->names, b), TT_TYPE_TEXT(in->names, r), elements ? ", needs 0-d " : "",
-                           elements ? tt_dtype_name(elements[i]->dtype) : "");
+                           TT_TYPE_TEXT(in->names, b), TT_TYPE_TEXT(in->names, r),
+                           elements ? ", needs 0-d " : "", elements ? tt_dtype_name(elements[i]->dtype) : "");
     }
   }
   return TT_OK_STATUS;
@@ -142,7 +148,9 @@ static tt_status_t check_reduce(const tt_infer_t* in) {
   return TT_OK_STATUS;
 }
 
-static tt_status_t check_scatter(const tt_infer_t* in) { return check_reducer(in, 0, in->op->operand_count / 2, NULL); }
+static tt_status_t check_scatter(const tt_infer_t* in) {
+  return check_reducer(in, 0, in->op->operand_count / 2, NULL);
+}
 
 static tt_status_t check_select_and_scatter(const tt_infer_t* in) {
   TT_RETURN_IF_ERROR(check_region_args(in, 0, 2));
@@ -156,8 +164,8 @@ static tt_status_t check_sort(const tt_infer_t* in) {
   for (uint32_t i = 0; i < 2 * n; ++i) {
     const tt_type_t* arg = in->op->regions[0].block.args[i].type;
     if (!is_scalar(arg) || arg->dtype != tt_infer_type(in, i / 2)->dtype) {
-      return tt_infer_fail(in, "comparator argument %u is %s, needs a 0-d %s", i, TT_TYPE_TEXT(in->names, arg),
-                           tt_dtype_name(tt_infer_type(in, i / 2)->dtype));
+      return tt_infer_fail(in, "comparator argument %u is %s, needs a 0-d %s", i,
+                           TT_TYPE_TEXT(in->names, arg), tt_dtype_name(tt_infer_type(in, i / 2)->dtype));
     }
   }
   return check_predicate(in, 0);
@@ -177,7 +185,8 @@ static tt_status_t check_map(const tt_infer_t* in) {
   }
   const tt_type_t *r = returned(in, 0, 0), *y = result_type(in, 0);
   if (!is_scalar(r) || r->dtype != y->dtype || !tt_infer_shapes_fit(in, y, tt_infer_type(in, 0))) {
-    return tt_infer_fail(in, "computes %s for a result %s", TT_TYPE_TEXT(in->names, r), TT_TYPE_TEXT(in->names, y));
+    return tt_infer_fail(in, "computes %s for a result %s", TT_TYPE_TEXT(in->names, r),
+                         TT_TYPE_TEXT(in->names, y));
   }
   return TT_OK_STATUS;
 }
@@ -202,8 +211,9 @@ static tt_status_t check_while(const tt_infer_t* in) {
   TT_RETURN_IF_ERROR(check_region_returns(in, 1, n));
   for (uint32_t i = 0; i < n; ++i) {
     if (!types_fit(in, returned(in, 1, i), tt_infer_type(in, i))) {
-      return tt_infer_fail(in, "body returns %s as value %u, operand is %s", TT_TYPE_TEXT(in->names, returned(in, 1, i)),
-                           i, TT_TYPE_TEXT(in->names, tt_infer_type(in, i)));
+      return tt_infer_fail(in, "body returns %s as value %u, operand is %s",
+                           TT_TYPE_TEXT(in->names, returned(in, 1, i)), i,
+                           TT_TYPE_TEXT(in->names, tt_infer_type(in, i)));
     }
   }
   return TT_OK_STATUS;
@@ -214,7 +224,8 @@ static tt_status_t check_branches(const tt_infer_t* in) {
   const tt_type_t* selector = tt_infer_type(in, 0);
   tt_dtype_t wanted = op->kind == TT_OP_IF ? TT_DTYPE_PRED : TT_DTYPE_S32;
   if (!is_scalar(selector) || selector->dtype != wanted) {
-    return tt_infer_fail(in, "selector is %s, needs a 0-d %s", TT_TYPE_TEXT(in->names, selector), tt_dtype_name(wanted));
+    return tt_infer_fail(in, "selector is %s, needs a 0-d %s", TT_TYPE_TEXT(in->names, selector),
+                         tt_dtype_name(wanted));
   }
   if (op->region_count == 0) return tt_infer_fail(in, "has no branches");
   for (uint32_t region = 0; region < op->region_count; ++region) {
@@ -247,17 +258,21 @@ static tt_status_t check_compare(const tt_infer_t* in) {
   if (!one_of(direction, directions, TT_ARRAY_LENGTH(directions))) {
     return tt_infer_fail(in, "comparison direction \"%s\" is unknown", direction);
   }
-  if (!one_of(type, types, TT_ARRAY_LENGTH(types))) return tt_infer_fail(in, "compare type \"%s\" is unknown", type);
-  if (tt_dtype_is_complex(tt_infer_type(in, 0)->dtype) && strcmp(direction, "EQ") != 0 && strcmp(direction, "NE") != 0) {
+  if (!one_of(type, types, TT_ARRAY_LENGTH(types)))
+    return tt_infer_fail(in, "compare type \"%s\" is unknown", type);
+  if (tt_dtype_is_complex(tt_infer_type(in, 0)->dtype) && strcmp(direction, "EQ") != 0 &&
+      strcmp(direction, "NE") != 0) {
     return tt_infer_fail(in, "complex numbers have no order (%s)", direction);
   }
   return TT_OK_STATUS;
 }
 
 static tt_status_t check_reduce_precision(const tt_infer_t* in) {
-  int64_t e = tt_op_attr_int(in->op, TT_ATTR_EXPONENT_BITS, 0), m = tt_op_attr_int(in->op, TT_ATTR_MANTISSA_BITS, -1);
+  int64_t e = tt_op_attr_int(in->op, TT_ATTR_EXPONENT_BITS, 0),
+          m = tt_op_attr_int(in->op, TT_ATTR_MANTISSA_BITS, -1);
   if (e < 1 || m < 0) {
-    return tt_infer_fail(in, "exponent_bits %lld must be at least 1, mantissa_bits %lld at least 0", (long long)e, (long long)m);
+    return tt_infer_fail(in, "exponent_bits %lld must be at least 1, mantissa_bits %lld at least 0",
+                         (long long)e, (long long)m);
   }
   return TT_OK_STATUS;
 }
@@ -290,7 +305,8 @@ static tt_status_t check_rng(const tt_infer_t* in) {
 static tt_status_t check_extents(const tt_infer_t* in, uint32_t operand, uint32_t count) {
   const tt_type_t* type = tt_infer_type(in, operand);
   if (type->rank != 1 || !tt_dtype_is_integer(type->dtype) || !tt_infer_dims_fit(in, type->dims[0], count)) {
-    return tt_infer_fail(in, "operand %u is %s, needs %u integers", operand, TT_TYPE_TEXT(in->names, type), count);
+    return tt_infer_fail(in, "operand %u is %s, needs %u integers", operand, TT_TYPE_TEXT(in->names, type),
+                         count);
   }
   return TT_OK_STATUS;
 }
@@ -320,7 +336,8 @@ static tt_status_t check_dynamic(const tt_infer_t* in) {
 static tt_status_t check_tuple(const tt_infer_t* in) {
   const tt_type_t* tuple = result_type(in, 0);
   bool fits = tuple->kind == TT_TYPE_TUPLE && tuple->element_count == in->op->operand_count;
-  for (uint32_t i = 0; fits && i < tuple->element_count; ++i) fits = types_fit(in, tuple->elements[i], tt_infer_type(in, i));
+  for (uint32_t i = 0; fits && i < tuple->element_count; ++i)
+    fits = types_fit(in, tuple->elements[i], tt_infer_type(in, i));
   if (!fits) return tt_infer_fail(in, "operands do not make %s", TT_TYPE_TEXT(in->names, tuple));
   return TT_OK_STATUS;
 }
@@ -344,7 +361,8 @@ static tt_status_t check_composite(const tt_infer_t* in) {
   for (uint32_t i = 0; fits && i < op->operand_count; ++i) {
     fits = types_fit(in, callee->body.block.args[i].type, tt_infer_type(in, i));
   }
-  for (uint32_t i = 0; fits && i < op->result_count; ++i) fits = types_fit(in, callee->result_types[i], result_type(in, i));
+  for (uint32_t i = 0; fits && i < op->result_count; ++i)
+    fits = types_fit(in, callee->result_types[i], result_type(in, i));
   if (!fits) return tt_infer_fail(in, "decomposition @%s of \"%s\" has another signature", callee_name, name);
   return TT_OK_STATUS;
 }
@@ -370,7 +388,10 @@ tt_status_t tt_op_check(const tt_module_t* module, const tt_op_t* op) {
     case TT_OP_REDUCE_PRECISION: return check_reduce_precision(in);
     case TT_OP_RNG_BIT_GENERATOR: return check_rng_bits(in);
     case TT_OP_RNG: return check_rng(in);
-    case TT_OP_DYNAMIC_IOTA: case TT_OP_DYNAMIC_RESHAPE: case TT_OP_DYNAMIC_BROADCAST_IN_DIM: case TT_OP_DYNAMIC_PAD:
+    case TT_OP_DYNAMIC_IOTA:
+    case TT_OP_DYNAMIC_RESHAPE:
+    case TT_OP_DYNAMIC_BROADCAST_IN_DIM:
+    case TT_OP_DYNAMIC_PAD:
       return check_dynamic(in);
     case TT_OP_TUPLE: return check_tuple(in);
     case TT_OP_COMPOSITE: return check_composite(in);

@@ -23,7 +23,8 @@ static tt_status_t build(double scale, program_t* out) {
   tt_value_t* state_in[2] = {tt_b_scalar_i64(b, TT_DTYPE_S32, 0), reduced};
   out->loop = tt_b_while(b, 2, state_in);
   tt_block_t* saved = tt_b_region_begin(b, out->loop, 0, 0, NULL);
-  tt_value_t* go = tt_b_compare(b, "LT", tt_b_region_arg(out->loop, 0, 0), tt_b_scalar_i64(b, TT_DTYPE_S32, 3));
+  tt_value_t* go =
+      tt_b_compare(b, "LT", tt_b_region_arg(out->loop, 0, 0), tt_b_scalar_i64(b, TT_DTYPE_S32, 3));
   tt_b_region_end(b, saved, 1, &go);
   saved = tt_b_region_begin(b, out->loop, 1, 0, NULL);
   tt_value_t* next[2] = {
@@ -33,7 +34,8 @@ static tt_status_t build(double scale, program_t* out) {
   tt_value_t* keys = out->loop ? &out->loop->results[1] : NULL;
   out->sort = tt_b_sort(b, 1, &keys, 0, true);
   saved = tt_b_region_begin(b, out->sort, 0, 0, NULL);
-  tt_value_t* less = tt_b_compare(b, "LT", tt_b_region_arg(out->sort, 0, 0), tt_b_region_arg(out->sort, 0, 1));
+  tt_value_t* less =
+      tt_b_compare(b, "LT", tt_b_region_arg(out->sort, 0, 0), tt_b_region_arg(out->sort, 0, 1));
   tt_b_region_end(b, saved, 1, &less);
   tt_value_t* result = out->sort ? out->sort->results : NULL;
   tt_b_func_end(b, func, 1, &result);
@@ -54,9 +56,10 @@ TT_TEST(verify, names_what_is_wrong) {
   TT_EXPECT_OK(build(2, &p));
   const tt_type_t* good = p.add->results[0].type;
   p.add->results[0].type = tt_type_tensor(p.module, TT_DTYPE_F32, 2, (tt_dim_t[]){4, 7});
-  TT_EXPECT_ERROR(tt_module_verify(p.module), TT_INVALID_ARGUMENT,
-                  "function @main: in `%2 = stablehlo.add(%0, %1)`: stablehlo.add: result 0 is tensor<4x7xf32>, "
-                  "inferred tensor<4x6xf32>");
+  TT_EXPECT_ERROR(
+      tt_module_verify(p.module), TT_INVALID_ARGUMENT,
+      "function @main: in `%2 = stablehlo.add(%0, %1)`: stablehlo.add: result 0 is tensor<4x7xf32>, "
+      "inferred tensor<4x6xf32>");
   p.add->results[0].type = good;
   tt_value_t* old = p.add->operands[0];
   p.add->operands[0] = &p.sort->results[0];
