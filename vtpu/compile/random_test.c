@@ -186,7 +186,7 @@ static void step(gen_t* g) {
 static double load(tt_dtype_t dtype, const void* data, int64_t i) { return tt_scalar_load_f64(dtype, (const char*)data + (size_t)i * tt_dtype_bytes(dtype)); }
 
 static bool same(tt_dtype_t dtype, const void* a, const void* b, int64_t n, double scale, int64_t* out_at) {
-  double tolerance = !tt_dtype_is_float(dtype) ? 0 : dtype == TT_DTYPE_F64 ? 1e-11 : dtype == TT_DTYPE_BF16 ? 4e-2 : 2e-5;
+  double tolerance = !tt_dtype_is_float(dtype) ? 0 : dtype == TT_DTYPE_F64 ? 1e-9 : dtype == TT_DTYPE_BF16 ? 4e-2 : 2e-5;
   for (int64_t i = 0; i < n; ++i) {
     double x = load(dtype, a, i), y = load(dtype, b, i);
     if (x == y || (x != x && y != y)) continue;
