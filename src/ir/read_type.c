@@ -47,11 +47,11 @@ static bool read_f64(tt_reader_t* r, double* out) {
   return (size > 0 && *stop == 0) || tt_read_fail(r, "expected a number");
 }
 
-// uniform<i8<-128:127>:f32[:axis], scale[:zero] | {scale[:zero], ...}> after `!quant.`
+// <i8<-128:127>:f32[:axis], scale[:zero] | {scale[:zero], ...}> after `!quant.uniform`
 static const tt_quant_t* read_quant(tt_reader_t* r) {
   tt_quant_t quant = {.axis = -1};
   tt_read_list_t scales = {0}, zeros = {0};
-  if (!tt_read_expect(r, "uniform") || !tt_read_expect(r, "<")) return NULL;
+  if (!tt_read_expect(r, "<")) return NULL;
   tt_read_space(r);
   if (r->at < r->end && *r->at == 'u' && r->at + 1 < r->end && isdigit((unsigned char)r->at[1])) {   // u8 is ui8
     int64_t bits;
@@ -153,7 +153,7 @@ static const tt_type_t* read_tensor(tt_reader_t* r) {
     }
     ++r->at;
   }
-  if (tt_read_accept(r, "!quant.")) {
+  if (tt_read_accept(r, "!quant.uniform")) {
     type.quant = read_quant(r);
     if (!type.quant) return NULL;
     type.dtype = type.quant->storage;

@@ -32,6 +32,7 @@ TABLE(window_select)
 TABLE(window_reduce)
 TABLE(window_norm)
 TABLE(dot_ref)
+TABLE(dot_ref_einsum)
 TABLE(conv_ref)
 #if __has_include("kernels/linalg.c")
 TABLE(linalg)
@@ -70,6 +71,7 @@ static const tt_k_op_t* const tables[] = {
     tt_k_window_reduce_table,
     tt_k_window_norm_table,
     tt_k_dot_ref_table,
+    tt_k_dot_ref_einsum_table,
     tt_k_conv_ref_table,
 #if __has_include("kernels/linalg.c")
     tt_k_linalg_table,

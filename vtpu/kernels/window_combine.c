@@ -1,3 +1,5 @@
+#include <math.h>
+
 #include "kernels/window.h"
 
 tt_dtype_t tt_k_combiner_dtype(tt_k_combine_t mode, tt_op_kind_t kind, tt_dtype_t dtype) {
@@ -60,6 +62,22 @@ static void combine_region(const tt_k_combiner_t* c, char* scratch, char* const*
   }
 }
 
+// Strided f32 without gathering: pooling rows are short. NaN wins, as in the lane kernels.
+#define STRIDED(EXPRESSION)                            \
+  for (int64_t i = 0; i < n; ++i) {                    \
+    float a = acc[i * as], b = x[i * xs];              \
+    acc[i * as] = (EXPRESSION);                        \
+  }                                                    \
+  return true
+static bool combine_f32(tt_op_kind_t kind, float* acc, int64_t as, const float* x, int64_t xs, int64_t n) {
+  switch (kind) {
+    case TT_OP_ADD: STRIDED(a + b);
+    case TT_OP_MAXIMUM: STRIDED(a != a || a > b ? a : a == b ? (signbit(a) ? b : a) : b);
+    case TT_OP_MINIMUM: STRIDED(a != a || a < b ? a : a == b ? (signbit(a) ? a : b) : b);
+    default: return false;
+  }
+}
+
 void tt_k_combine(const tt_k_combiner_t* c, char* scratch, char* const* acc, int64_t acc_stride, const char* const* x,
                   int64_t x_stride, int64_t n) {
   if (c->mode == TT_K_COMBINE_REGION) {
@@ -78,6 +96,7 @@ void tt_k_combine(const tt_k_combiner_t* c, char* scratch, char* const* acc, int
     c->fn(acc[0], acc[0], x[0], (size_t)n);
     return;
   }
+  if (c->dtype[0] == TT_DTYPE_F32 && combine_f32(c->kind, (float*)acc[0], acc_stride, (const float*)x[0], x_stride, n)) return;
   TT_ALIGNED(64) char a[TT_K_LANES * 16], b[TT_K_LANES * 16], wide[TT_K_LANES * 4];
   for (int64_t i = 0; i < n; i += TT_K_LANES) {
     size_t m = (size_t)TT_MIN(TT_K_LANES, n - i);

@@ -41,6 +41,7 @@ typedef struct reduce_job_s {
   int64_t lanes, reduced_elems, units, tasks;
   int64_t pieces, piece;                // kept lanes are cut into pieces
   bool lanes_kept;
+  int64_t lane_stride;                  // of kept lanes: 1, or the short reduced row that lies between them
   char* memory;
   size_t memory_stride, row_bytes;
 } reduce_job_t;
@@ -58,7 +59,7 @@ static void put_result(const tt_k_combiner_t* c, const tt_k_tensor_t* y, size_t 
 static void reduce_kept_unit(const reduce_job_t* j, char* scratch, char* rows, int64_t unit) {
   const tt_k_combiner_t* c = &j->c;
   int64_t row = unit / j->pieces, from = unit % j->pieces * j->piece, n = TT_MIN(j->piece, j->lanes - from);
-  int64_t base = tt_k_unravel(row, j->kept_dims, j->kept_strides, (uint32_t)j->kept_rank) + from;
+  int64_t base = tt_k_unravel(row, j->kept_dims, j->kept_strides, (uint32_t)j->kept_rank) + from * j->lane_stride;
   char* acc[TT_K_MAX_OPERANDS];
   const char* in[TT_K_MAX_OPERANDS];
   for (size_t k = 0; k < c->count; ++k) {
@@ -70,7 +71,7 @@ static void reduce_kept_unit(const reduce_job_t* j, char* scratch, char* rows, i
   for (int64_t r = 0; r < j->reduced_elems; ++r) {
     int64_t at = base + tt_k_unravel(r, j->reduced_dims, j->reduced_strides, (uint32_t)j->reduced_rank);
     for (size_t k = 0; k < c->count; ++k) in[k] = (const char*)j->x[k].data + (size_t)at * c->bytes[k];
-    tt_k_combine(c, scratch, acc, 1, in, 1, n);
+    tt_k_combine(c, scratch, acc, 1, in, j->lane_stride, n);
   }
   for (size_t k = 0; k < c->count; ++k) put_result(c, j->y, k, row * j->lanes + from, acc[k], n);
 }
@@ -157,7 +158,7 @@ static tt_status_t reduce_run(const tt_k_env_t* env, const void* blob, const tt_
                               const tt_k_tensor_t* y, size_t ny) {
   (void)nx;
   const reduce_blob_t* p = blob;
-  reduce_job_t job = {.x = x, .init = x + ny, .y = y, .pieces = 1, .lanes = 1, .reduced_elems = 1};
+  reduce_job_t job = {.x = x, .init = x + ny, .y = y, .pieces = 1, .lanes = 1, .reduced_elems = 1, .lane_stride = 1};
   int64_t total = tt_k_elems(y), strides[TT_MAX_RANK];
   if (total == 0) return TT_OK_STATUS;
   tt_k_combiner_initialize(&job.c, env, 0, (tt_k_combine_t)p->combine, (tt_op_kind_t)p->kind, ny, x);
@@ -170,6 +171,14 @@ static tt_status_t reduce_run(const tt_k_env_t* env, const void* blob, const tt_
     while (kept > 0 && p->kept[kept - 1] == edge - 1) job.lanes *= x->dims[--edge], --kept;
   } else {
     while (reduced > 0 && p->reduced[reduced - 1] == edge - 1) job.lanes *= x->dims[--edge], --reduced;
+  }
+  if (!job.lanes_kept && job.lanes < 32 && total >= 32 && kept > 0 && p->kept[kept - 1] == edge - 1) {
+    // short rows between many outputs: the outputs are the lanes, a row apart
+    job.lane_stride = job.lanes;
+    reduced = p->reduced_count;
+    job.lanes = 1;
+    job.lanes_kept = true;
+    while (kept > 0 && p->kept[kept - 1] == edge - 1) job.lanes *= x->dims[--edge], --kept;
   }
   for (int64_t i = 0; i < kept; ++i) {
     job.kept_dims[i] = x->dims[p->kept[i]];

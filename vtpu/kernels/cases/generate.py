@@ -102,6 +102,15 @@ def move():
         for j in range(3): y[2 + i * 1 + j * 3] = w[i, j]
     hand("strided_write", '%0 = stablehlo.composite "tt.strided_write" %arg0, %arg1 {composite_attributes = {strides = array<i64: 1, 3>, offset = 2 : i64}, decomposition = @d} : ({0}, {1}) -> {r0}\nreturn %0 : {r0}', [x, w], [y.reshape(3, 4)])
     hand("strided_read_bytes", '%0 = stablehlo.composite "tt.strided_read" %arg0 {composite_attributes = {sizes = array<i64: 5>, strides = array<i64: 3>, offset = 2 : i64}, decomposition = @d} : ({0}) -> {r0}\nreturn %0 : {r0}', [x], [np.frombuffer(x.tobytes(), np.int16)[2:2 + 15:3]])
+    hand("dynamic_pad", '%0 = stablehlo.dynamic_pad %arg0, %arg1, %arg2, %arg3, %arg4 : ({0}, {1}, {2}, {3}, {4}) -> {r0}\nreturn %0 : {r0}',
+         [np.array([1, 2, 3], f32), f32(7), np.array([1], i64), np.array([-1], i64), np.array([1], i64)], [np.array([7, 1, 7, 2, 7], f32)])
+    hand("dynamic_reshape", '%0 = stablehlo.dynamic_reshape %arg0, %arg1 : ({0}, {1}) -> {r0}\nreturn %0 : {r0}', [x, np.array([4, 3], i64)], [x.reshape(4, 3)])
+    hand("dynamic_iota", '%0 = stablehlo.dynamic_iota %arg0, dim = 1 : ({0}) -> {r0}\nreturn %0 : {r0}', [np.array([2, 3], i64)], [np.tile(np.arange(3, dtype=i32), (2, 1))])
+    hand("dynamic_broadcast", '%0 = stablehlo.dynamic_broadcast_in_dim %arg0, %arg1, dims = [0, 2] : ({0}, {1}) -> {r0}\nreturn %0 : {r0}', [x, np.array([3, 2, 4], i64)], [np.broadcast_to(x[:, None], (3, 2, 4))])
+    hand("broadcast_old", '%0 = "stablehlo.broadcast"(%arg0) <{broadcast_sizes = array<i64: 2>}> : ({0}) -> {r0}\nreturn %0 : {r0}', [x], [np.broadcast_to(x, (2, 3, 4))])
+    q = np.clip(np.rint(x / .5) + 3, -128, 127).astype(i8)
+    hand("quantize", '%0 = stablehlo.uniform_quantize %arg0 : ({0}) -> tensor<3x4x!quant.uniform<i8:f32, 0.5:3>>\n%1 = stablehlo.uniform_dequantize %0 : (tensor<3x4x!quant.uniform<i8:f32, 0.5:3>>) -> {r0}\nreturn %1 : {r0}', [x], [((q.astype(f32) - 3) * .5).astype(f32)])
+    hand("check_passes", 'stablehlo.custom_call @tt.check(%arg0) {code = 11 : i64, message = "bad {0}", has_side_effect = true} : ({0}) -> ()\nreturn %arg0 : {0}', [np.bool_(True)], [np.bool_(True)])
     x, i = data((4, 5, 3), f32), rng.integers(0, 5, (2, 3)).astype(i32)
     hand("torch_index_select", '%0 = "stablehlo.torch_index_select"(%arg0, %arg1) <{dim = 1 : i64, batch_dims = 0 : i64}> : ({0}, {1}) -> {r0}\nreturn %0 : {r0}', [x, i], [np.take(x, i, 1)])
     i = rng.integers(0, 5, (4, 2)).astype(i32)
@@ -229,6 +238,11 @@ def window():
     jit("reduce_prod", lambda x: lax.reduce(x, np.float32(1), lax.mul, (0,)), data((5, 7), f32))
     jit("reduce_and", lambda x: lax.reduce(x, np.bool_(True), lax.bitwise_and, (1,)), data((50, 2), np.bool_))
     jit("reduce_zero", lambda x: lax.reduce(x, np.float32(3), lax.add, (1,)), data((5, 0), f32))
+    for shape, axes in (((60, 3), (1,)), ((5, 11, 2, 3), (2, 3)), ((4, 9, 5, 2), (1, 3)), ((70, 0), (1,))):
+        jit(f"reduce_short_{'_'.join(map(str, shape))}", lambda x: lax.reduce(x, np.float32(1), lax.add, axes), data(shape, f32))
+        jit(f"reduce_short_max_{'_'.join(map(str, shape))}", lambda x: lax.reduce(x, np.int64(-5), lax.max, axes), data(shape, i64))
+        jit(f"reduce_short_bf16_{'_'.join(map(str, shape))}", lambda x: lax.reduce(x, bf16(1), lax.add, axes), data(shape, bf16), atol=.1)
+    jit("argmin_short", lambda x: lax.argmin(x, 1, i32), data((50, 4), f32))
     jit("reduce_long", lambda x: lax.reduce(x, 0., lax.add, (0, 1)), data((300, 1001), f64))
     for axis in (0, 1, 2): jit(f"argmax_{axis}", lambda x: lax.argmax(x, axis, i32), data((5, 6, 700), i8))
     for axis in (0, 2): jit(f"argmin_f32_{axis}", lambda x: lax.argmin(x, axis, i64), data((5, 6, 300), f32))
@@ -258,6 +272,19 @@ def dot():
     jit("dot_vector", lambda x, y: x @ y, data((40,), f32), data((40,), f32))
     jit("dot_outer", lambda x, y: lax.dot_general(x, y, (((), ()), ((), ()))), data((4,), f32), data((3, 2), f32))
     jit("dot_zero_k", lambda x, y: x @ y, data((4, 0), f32), data((0, 3), f32))
+    lhs, rhs, sizes = data((11, 3), f32), data((3, 3, 4), f32), np.array([4, 0, 5], i32)
+    ref = np.zeros((11, 4), f32); ref[:4] = lhs[:4] @ rhs[0]; ref[4:9] = lhs[4:9] @ rhs[2]
+    dn = lambda lc, rc, ragged, group: f"#chlo.ragged_dot<lhs_batching_dimensions = [], rhs_batching_dimensions = [], lhs_contracting_dimensions = [{lc}], rhs_contracting_dimensions = [{rc}], lhs_ragged_dimensions = [{ragged}], rhs_group_dimensions = [{group}]>"
+    hand("ragged_rows", '%0 = "chlo.ragged_dot"(%arg0, %arg1, %arg2) <{ragged_dot_dimension_numbers = ' + dn(1, 1, 0, 0) + '}> : ({0}, {1}, {2}) -> {r0}\nreturn %0 : {r0}', [lhs, rhs, sizes], [ref])
+    lhs, rhs = data((2, 11), f32), data((11, 4), f32)
+    ref = np.stack([lhs[:, :4] @ rhs[:4], np.zeros((2, 4), f32), lhs[:, 4:9] @ rhs[4:9]])
+    hand("ragged_contracting", '%0 = "chlo.ragged_dot"(%arg0, %arg1, %arg2) <{ragged_dot_dimension_numbers = ' + dn(1, 0, 1, "") + '}> : ({0}, {1}, {2}) -> {r0}\nreturn %0 : {r0}', [lhs, rhs, sizes], [ref])
+    x, y = data((4, 5), f32), data((5, 6), f32)
+    hand("dot_plain", '%0 = stablehlo.dot %arg0, %arg1 : ({0}, {1}) -> {r0}\nreturn %0 : {r0}', [x, y], [x @ y])
+    for cfg, a, b in (("ab,bc->ac", (3, 4), (4, 5)), ("abc,cab->cb", (2, 3, 4), (4, 2, 3)), ("aab,c->cb", (3, 3, 2), (4,))):
+        for dt in (f32, c64, i8):
+            x, y = data(a, dt), data(b, dt)
+            hand(f"einsum_{cfg[:3]}_{np.dtype(dt).name}", '%0 = "stablehlo.einsum"(%arg0, %arg1) <{einsum_config = "' + cfg + '"}> : ({0}, {1}) -> {r0}\nreturn %0 : {r0}', [x, y], [np.einsum(cfg, x, y).astype(dt)])
     jit("dot_large", lambda x, y: x @ y, data((70, 600), f32), data((600, 300), f32), atol=1e-3)
 
 def conv():
