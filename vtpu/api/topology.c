@@ -189,7 +189,8 @@ static void describe_device(const PJRT_TopologyDescription* topology, int id, PJ
   tt_api_attribute_text(list, "generation", topology->generation);
   tt_api_attribute_int(list, "hbm_bytes", topology->hbm_bytes);
   tt_api_attribute_int(list, "memory_budget_bytes", topology->budget_bytes);
-  tt_api_attribute_float(list, "bf16_tflops", (float)(topology->bf16_flops / 1e12));
+  // an integer: jaxlib 0.10.2 ends the process on a float among device attributes
+  tt_api_attribute_int(list, "bf16_gflops", (int64_t)(topology->bf16_flops / 1e9));
 }
 
 tt_status_t tt_api_topology_create(const char* name, size_t name_size, int64_t budget_bytes,
