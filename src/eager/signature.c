@@ -20,11 +20,12 @@ static void put_tensor(tt_frame_t* frame, const tt_tensor_t* view, int32_t stora
   for (size_t i = rank; i-- > 0;) {
     int64_t size = view->sizes[i];
     at[i] = (uint64_t)size;
-    dense &= size == 1 || view->strides[i] == expected;
-    expected *= size;
+    // Strides of size-1 dimensions count: a pointwise result's strides may follow them.
+    dense &= view->strides[i] == expected;
+    expected *= TT_MAX(size, 1);
   }
   at += rank;
-  if (!dense && expected != 0) {
+  if (!dense) {
     flags |= FLAG_STRIDED;
     for (size_t i = 0; i < rank; ++i) *at++ = (uint64_t)view->strides[i];
   }
