@@ -20,7 +20,7 @@ static bool tt_is_sub(tt_dtype_t d) {
   return d == TT_DTYPE_S4 || d == TT_DTYPE_U4 || d == TT_DTYPE_S2 || d == TT_DTYPE_U2;
 }
 static bool tt_is_integral(tt_dtype_t d) { return d == TT_DTYPE_PRED || tt_dtype_is_integer(d); }
-// i4 and i2 are held sign-extended in a byte
+// i4 and i2 are held sign-extended in a byte; bytes from outside may have any upper bits, so loads wrap.
 static tt_dtype_t tt_holder(tt_dtype_t d) {
   if (d == TT_DTYPE_S4 || d == TT_DTYPE_S2) return TT_DTYPE_S8;
   if (d == TT_DTYPE_U4 || d == TT_DTYPE_U2) return TT_DTYPE_U8;
@@ -37,7 +37,10 @@ static void tt_block_load(tt_dtype_t from, const void* x, size_t n, double* re, 
     case TT_DTYPE_C128:
       for (size_t i = 0; i < n; ++i) re[i] = ((const double*)x)[2 * i], im[i] = ((const double*)x)[2 * i + 1];
       return;
-    default: tt_k_convert__generic(tt_holder(from), TT_DTYPE_F64)(re, x, n); break;
+    case TT_DTYPE_S4: case TT_DTYPE_S2: case TT_DTYPE_U4: case TT_DTYPE_U2:
+      for (size_t i = 0; i < n; ++i) re[i] = (double)tt_wrap_sub(from, ((const int8_t*)x)[i]);
+      break;
+    default: tt_k_convert__generic(from, TT_DTYPE_F64)(re, x, n); break;
   }
   for (size_t i = 0; i < n; ++i) im[i] = 0;
 }
@@ -83,6 +86,9 @@ static void tt_convert_run(tt_dtype_t from, tt_dtype_t to, void* out, const void
     if (integral) {
       int64_t values[kBlock];
       tt_k_convert__generic(tt_holder(from), TT_DTYPE_S64)(values, px, m);
+      if (tt_is_sub(from)) {
+        for (size_t j = 0; j < m; ++j) values[j] = tt_wrap_sub(from, values[j]);
+      }
       if (tt_is_sub(to)) {
         for (size_t j = 0; j < m; ++j) values[j] = tt_wrap_sub(to, values[j]);
       }

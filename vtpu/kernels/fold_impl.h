@@ -18,16 +18,16 @@ enum { kBlock = 256, kRows = 16 };
   static T TT_K(block_##D##_##OP)(const T* x, size_t n) {                                           \
     typedef T vec __attribute__((vector_size(TT_VECTOR_BYTES), aligned(sizeof(T)), may_alias));     \
     typedef T acc_t __attribute__((vector_size(TT_VECTOR_BYTES)));                                  \
-    typedef I mask_t __attribute__((vector_size(TT_VECTOR_BYTES)));                                 \
+    typedef I mask_t __attribute__((vector_size(TT_VECTOR_BYTES), unused));                         \
     enum { kVectors = LANES * (int)sizeof(T) / TT_VECTOR_BYTES, kPer = TT_VECTOR_BYTES / (int)sizeof(T) }; \
     acc_t acc[kVectors];                                                                            \
     size_t i = 0;                                                                                   \
-    for (int v = 0; v < kVectors; ++v) acc[v] = (acc_t){0} + (T)(IDENTITY);                         \
+    for (int v = 0; v < kVectors; ++v) {                                                            \
+      for (int l = 0; l < kPer; ++l) acc[v][l] = (T)(IDENTITY);                                     \
+    }                                                                                               \
     for (; i + LANES <= n; i += LANES) {                                                            \
       _Pragma("GCC unroll 16") for (int v = 0; v < kVectors; ++v) {                                 \
         acc_t a = acc[v], b = *(const vec*)(x + i + v * kPer);                                      \
-        mask_t unused = (mask_t)a;                                                                  \
-        (void)unused;                                                                               \
         acc[v] = COMBINE(acc_t, mask_t, a, b);                                                      \
       }                                                                                             \
     }                                                                                               \
