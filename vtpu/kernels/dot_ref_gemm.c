@@ -3,7 +3,7 @@
 // The loops below are written for the vectoriser; the default level of the build does not unroll them.
 #pragma GCC optimize("O3")
 
-enum { ROWS = 4, COLS = 8, K_BLOCK = 256, TASK_ROWS = 32, TASK_COLS = 256 };
+enum { COLS = 8, K_BLOCK = 256, TASK_ROWS = 48, TASK_COLS = 256 };
 
 tt_dtype_t tt_k_accumulator(tt_dtype_t lhs, tt_dtype_t rhs, tt_dtype_t result) {
   if (tt_dtype_is_complex(lhs) || tt_dtype_is_complex(rhs) || tt_dtype_is_complex(result)) {
@@ -15,8 +15,14 @@ tt_dtype_t tt_k_accumulator(tt_dtype_t lhs, tt_dtype_t rhs, tt_dtype_t result) {
   return tt_dtype_bytes(result) <= 4 ? TT_DTYPE_S32 : TT_DTYPE_S64;
 }
 
-// C[r0..r1, c0..c1]: blocks of ROWS x COLS in registers over blocks of K.
-#define GEMM(NAME, T)                                                                                          \
+// Eight columns as one vector of the compiler's portable kind, so that accumulators stay in registers.
+typedef float v_f32 __attribute__((vector_size(8 * 4), aligned(4), may_alias));
+typedef double v_f64 __attribute__((vector_size(8 * 8), aligned(8), may_alias));
+typedef uint32_t v_u32 __attribute__((vector_size(8 * 4), aligned(4), may_alias));
+typedef uint64_t v_u64 __attribute__((vector_size(8 * 8), aligned(8), may_alias));
+
+// Blocks of ROWS x COLS in registers over blocks of K. The order of the sums of one element depends on k alone.
+#define GEMM(NAME, T, V, ROWS)                                                                                 \
   static void NAME(const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, int64_t m, int64_t n,  \
                    int64_t k) {                                                                                \
     for (int64_t i = 0; i < m; ++i) memset(c + i * ldc, 0, (size_t)n * sizeof(T));                             \
@@ -26,27 +32,18 @@ tt_dtype_t tt_k_accumulator(tt_dtype_t lhs, tt_dtype_t rhs, tt_dtype_t result) {
       for (; j + COLS <= n; j += COLS) {                                                                       \
         int64_t i = 0;                                                                                         \
         for (; i + ROWS <= m; i += ROWS) {                                                                     \
-          T acc[ROWS][COLS] = {{0}};                                                                           \
+          V acc[ROWS] = {{0}};                                                                                 \
           const T* ai = a + i * lda;                                                                           \
           for (int64_t p = k0; p < k1; ++p) {                                                                  \
-            const T* bp = b + p * ldb + j;                                                                     \
-            T x0 = ai[p], x1 = ai[lda + p], x2 = ai[2 * lda + p], x3 = ai[3 * lda + p];                        \
-            for (int q = 0; q < COLS; ++q) acc[0][q] += x0 * bp[q];                                            \
-            for (int q = 0; q < COLS; ++q) acc[1][q] += x1 * bp[q];                                            \
-            for (int q = 0; q < COLS; ++q) acc[2][q] += x2 * bp[q];                                            \
-            for (int q = 0; q < COLS; ++q) acc[3][q] += x3 * bp[q];                                            \
+            V row = *(const V*)(b + p * ldb + j);                                                              \
+            for (int r = 0; r < ROWS; ++r) acc[r] += ai[r * lda + p] * row;                                    \
           }                                                                                                    \
-          for (int r = 0; r < ROWS; ++r) {                                                                     \
-            for (int q = 0; q < COLS; ++q) c[(i + r) * ldc + j + q] += acc[r][q];                              \
-          }                                                                                                    \
+          for (int r = 0; r < ROWS; ++r) *(V*)(c + (i + r) * ldc + j) += acc[r];                               \
         }                                                                                                      \
         for (; i < m; ++i) {                                                                                   \
-          T acc[COLS] = {0};                                                                                   \
-          for (int64_t p = k0; p < k1; ++p) {                                                                  \
-            T x = a[i * lda + p];                                                                              \
-            for (int q = 0; q < COLS; ++q) acc[q] += x * b[p * ldb + j + q];                                   \
-          }                                                                                                    \
-          for (int q = 0; q < COLS; ++q) c[i * ldc + j + q] += acc[q];                                         \
+          V acc = {0};                                                                                         \
+          for (int64_t p = k0; p < k1; ++p) acc += a[i * lda + p] * *(const V*)(b + p * ldb + j);              \
+          *(V*)(c + i * ldc + j) += acc;                                                                       \
         }                                                                                                      \
       }                                                                                                        \
       for (; j < n; ++j) {                                                                                     \
@@ -58,10 +55,10 @@ tt_dtype_t tt_k_accumulator(tt_dtype_t lhs, tt_dtype_t rhs, tt_dtype_t result) {
       }                                                                                                        \
     }                                                                                                          \
   }
-GEMM(gemm_f32, float)
-GEMM(gemm_f64, double)
-GEMM(gemm_u32, uint32_t)   // wraps, so signed and unsigned agree
-GEMM(gemm_u64, uint64_t)
+GEMM(gemm_f32, float, v_f32, 6)
+GEMM(gemm_f64, double, v_f64, 3)
+GEMM(gemm_u32, uint32_t, v_u32, 4)   // wraps, so signed and unsigned agree
+GEMM(gemm_u64, uint64_t, v_u64, 2)
 
 #define GEMM_COMPLEX(NAME, T)                                                                                  \
   static void NAME(const T* a, int64_t lda, const T* b, int64_t ldb, T* c, int64_t ldc, int64_t m, int64_t n,  \
