@@ -16,6 +16,7 @@ typedef struct settings_s {
   int64_t threads;
   int64_t matmul_passes;
   bool reference_kernels;
+  double memory_fraction;       // of the default budget; 0: all of it
 } settings_t;
 
 static bool name_is(const PJRT_NamedValue* value, const char* name) {
@@ -58,10 +59,18 @@ static tt_status_t read_options(const PJRT_NamedValue* values, size_t count, set
     } else if (name_is(value, "reference_kernels")) {
       TT_RETURN_IF_ERROR(read_int(value, &integer));
       out->reference_kernels = integer != 0;
+    } else if (name_is(value, "memory_fraction")) {
+      if (value->type != PJRT_NamedValue_kFloat || !(value->float_value > 0 && value->float_value <= 1)) {
+        return wrong_type(value, "a float above 0 and at most 1");
+      }
+      out->memory_fraction = (double)value->float_value;
+    } else if (name_is(value, "preallocate")) {
+      // accepted for clients that set it on every plugin; the pool grows by need either way
+      TT_RETURN_IF_ERROR(read_int(value, &integer));
     } else {
       return tt_status_create(TT_INVALID_ARGUMENT,
-                              "unknown client option '%.*s'; allowed: topology, memory_budget_bytes, threads, "
-                              "matmul_passes, reference_kernels",
+                              "unknown client option '%.*s'; allowed: topology, memory_budget_bytes, memory_fraction, "
+                              "preallocate, threads, matmul_passes, reference_kernels",
                               (int)TT_MIN(value->name_size, 100), value->name);
     }
   }
@@ -118,6 +127,9 @@ static tt_status_t client_create(const settings_t* settings, PJRT_Client** out_c
   tt_status_t status = tt_api_topology_create(settings->topology, settings->topology_size, settings->budget_bytes,
                                               &client->topology);
   if (!tt_status_is_ok(status)) goto cleanup;
+  if (settings->memory_fraction > 0 && !settings->budget_bytes) {
+    client->topology->budget_bytes = (int64_t)((double)client->topology->budget_bytes * settings->memory_fraction);
+  }
   client->device_count = client->topology->device_count;
   status = tt_alloc_array(client->device_count, sizeof(PJRT_Device), (void**)&client->devices);
   if (!tt_status_is_ok(status)) goto cleanup;
