@@ -1,8 +1,8 @@
 // Symbolic dimensions become `?` with upper bounds, for plugins that take bounded dynamic shapes.
 //
 // A dynamic extent must come from data there, so ops whose result extents stand only in their type change:
-//   iota, broadcast_in_dim   computed at the bound, then set_dimension_size for each extent not inherited
-//   reshape                  dynamic_reshape with the extents as an i32 operand
+//   iota, broadcast_in_dim, slice   computed at the bound, then set_dimension_size for each extent not inherited
+//   reshape                         dynamic_reshape with the extents as an i32 operand
 // Extents are computed from get_dimension_size of the function's arguments, in i32.
 #include <string.h>
 
@@ -112,23 +112,48 @@ static tt_value_t* extent_value(tt_clone_t* clone, tt_dim_t d) {
 }
 
 // ---- ops ---------------------------------------------------------------------------------------
-// The operand's dimension that becomes dimension i of a broadcast's result unchanged, or -1.
-static int64_t inherited_from(const tt_op_t* op, uint32_t i) {
-  if (op->kind != TT_OP_BROADCAST_IN_DIM) return -1;
-  tt_i64s_t map = tt_op_attr_i64s(op, TT_ATTR_BROADCAST_DIMENSIONS);
-  const tt_type_t* x = op->operands[0]->type;
-  for (size_t k = 0; k < map.size; ++k) {
-    if (map.data[k] == (int64_t)i) return x->dims[k] < 0 ? (int64_t)k : -1;
+// Is dimension i of the result a dimension of an operand unchanged? Then plugins carry its extent along.
+static bool is_inherited(const tt_op_t* op, uint32_t i) {
+  const tt_type_t* x = op->operand_count ? op->operands[0]->type : NULL;
+  if (op->kind == TT_OP_SLICE) {
+    tt_i64s_t start = tt_op_attr_i64s(op, TT_ATTR_START_INDICES), limit = tt_op_attr_i64s(op, TT_ATTR_LIMIT_INDICES);
+    tt_i64s_t strides = tt_op_attr_i64s(op, TT_ATTR_STRIDES);
+    return start.data[i] == 0 && limit.data[i] == x->dims[i] && (strides.size == 0 || strides.data[i] == 1);
   }
-  return -1;
+  if (op->kind != TT_OP_BROADCAST_IN_DIM) return false;
+  tt_i64s_t map = tt_op_attr_i64s(op, TT_ATTR_BROADCAST_DIMENSIONS);
+  for (size_t k = 0; k < map.size; ++k) {
+    if (map.data[k] == (int64_t)i) return x->dims[k] < 0;
+  }
+  return false;
 }
 
 static bool sets_sizes(const tt_op_t* op) {
-  return (op->kind == TT_OP_IOTA || op->kind == TT_OP_BROADCAST_IN_DIM) &&
+  return (op->kind == TT_OP_IOTA || op->kind == TT_OP_BROADCAST_IN_DIM || op->kind == TT_OP_SLICE) &&
          !tt_type_is_static(op->results[0].type);
 }
 
-// iota and broadcast: extents that nothing hands down stand at their bound first.
+// The largest limit of a slice: of its expression and of the operand.
+static bool limit_bound(tt_clone_t* clone, const tt_op_t* op, uint32_t i, int64_t* out) {
+  const tt_type_t* x = op->operands[0]->type;
+  tt_dim_t limit = tt_op_attr_i64s(op, TT_ATTR_LIMIT_INDICES).data[i];
+  if (tt_op_attr_i64s(op, TT_ATTR_START_INDICES).data[i] < 0) {
+    tt_builder_fail(&clone->builder, TT_UNIMPLEMENTED, "%s with a symbolic start has no form with bounds",
+                    tt_op_info(op->kind)->name);
+    return false;
+  }
+  if (limit >= 0) {
+    *out = limit;
+    return true;
+  }
+  int64_t min, extent = x->dims[i];
+  if (extent < 0 && !bound_of(clone, x, i, &extent)) return false;
+  tt_dim_range(clone->from, limit, &min, out);
+  *out = TT_MIN(*out, extent);
+  return true;
+}
+
+// Extents that nothing hands down stand at their bound first.
 static bool full_size_types(tt_clone_t* clone, const tt_op_t* op, const tt_type_t** types) {
   if (!sets_sizes(op)) return false;
   const tt_type_t* type = op->results[0].type;
@@ -138,9 +163,19 @@ static bool full_size_types(tt_clone_t* clone, const tt_op_t* op, const tt_type_
     bounds[i] = TT_DIM_UNKNOWN;
     if (dims[i] >= 0) continue;
     if (!bound_of(clone, type, i, &bounds[i])) return false;
-    bool inherited = inherited_from(op, i) >= 0;
-    dims[i] = inherited ? TT_DIM_UNKNOWN : bounds[i];
-    if (!inherited) bounds[i] = TT_DIM_UNKNOWN;
+    if (is_inherited(op, i)) {
+      dims[i] = TT_DIM_UNKNOWN;
+      continue;
+    }
+    dims[i] = bounds[i];
+    bounds[i] = TT_DIM_UNKNOWN;
+    if (op->kind == TT_OP_SLICE) {
+      int64_t limit, start = tt_op_attr_i64s(op, TT_ATTR_START_INDICES).data[i];
+      tt_i64s_t strides = tt_op_attr_i64s(op, TT_ATTR_STRIDES);
+      int64_t stride = strides.size ? strides.data[i] : 1;
+      if (!limit_bound(clone, op, i, &limit)) return false;
+      dims[i] = limit > start ? (limit - start - 1) / stride + 1 : 0;
+    }
   }
   types[0] = tt_type_tensor_bounded(clone->builder.module, type->dtype, type->rank, dims, bounds);
   if (!types[0]) tt_b_out_of_memory(&clone->builder);
@@ -177,42 +212,39 @@ static tt_value_t* dynamic_reshape(tt_clone_t* clone, const tt_op_t* from, tt_op
   return &op->results[0];
 }
 
-static bool has_symbolic_list(const tt_op_t* op) {
-  static const uint16_t names[] = {TT_ATTR_START_INDICES, TT_ATTR_LIMIT_INDICES, TT_ATTR_SLICE_SIZES,
-                                   TT_ATTR_BROADCAST_SIZES};
-  for (size_t n = 0; n < TT_ARRAY_LENGTH(names); ++n) {
-    tt_i64s_t list = tt_op_attr_i64s(op, (tt_attr_name_t)names[n]);
-    for (size_t i = 0; i < list.size; ++i) {
-      if (list.data[i] < 0) return true;
-    }
-  }
-  return false;
-}
-
-// A slice of the whole extent has a symbolic limit only in writing: the bound says the same.
-static bool full_slice(tt_clone_t* clone, const tt_op_t* from, tt_op_t* copy) {
-  const tt_attr_t* limit = tt_op_attr(copy, TT_ATTR_LIMIT_INDICES);
-  const tt_type_t* x = from->operands[0]->type;
-  tt_i64s_t start = tt_op_attr_i64s(from, TT_ATTR_START_INDICES);
-  if (from->kind != TT_OP_SLICE || !limit || limit->kind != TT_AK_I64S) return false;
-  int64_t* list = (int64_t*)limit->i64s.data;  // the copy's own memory
-  for (size_t i = 0; i < limit->i64s.size; ++i) {
-    if (start.data[i] < 0) return false;
+// Writes the bounds of symbolic entries into the copy's list. False: an entry is no whole extent of the operand.
+static bool bound_list(tt_clone_t* clone, const tt_op_t* from, tt_op_t* copy, tt_attr_name_t name) {
+  const tt_attr_t* attr = tt_op_attr(copy, name);
+  if (!attr || attr->kind != TT_AK_I64S) return true;
+  int64_t* list = (int64_t*)attr->i64s.data;  // the copy's own memory
+  for (uint32_t i = 0; i < attr->i64s.size; ++i) {
     if (list[i] >= 0) continue;
-    if (list[i] != x->dims[i] || !bound_of(clone, x, (uint32_t)i, &list[i])) return false;
+    const tt_type_t* x = from->operands[0]->type;
+    bool ok = from->kind == TT_OP_SLICE ? limit_bound(clone, from, i, &list[i])
+                                        : from->kind != TT_OP_BROADCAST && i < x->rank && list[i] == x->dims[i] &&
+                                              bound_of(clone, x, i, &list[i]);
+    if (!ok) return false;
   }
   return true;
 }
 
 static tt_value_t* bounded_op(tt_clone_t* clone, const tt_op_t* from, tt_op_t* copy) {
-  if (sets_sizes(from)) return set_sizes(clone, from, copy);
-  if (from->kind == TT_OP_RESHAPE && !tt_type_is_static(from->results[0].type))
-    return dynamic_reshape(clone, from, copy);
-  if (has_symbolic_list(from) && !full_slice(clone, from, copy)) {
-    tt_builder_fail(&clone->builder, TT_UNIMPLEMENTED, "%s with symbolic limits has no form with bounds",
-                    tt_op_info(from->kind)->name);
+  if (!clone->from->dims) return NULL;
+  bool ok = true;
+  switch (from->kind) {
+    case TT_OP_SLICE: ok = bound_list(clone, from, copy, TT_ATTR_LIMIT_INDICES); break;
+    case TT_OP_GATHER: case TT_OP_DYNAMIC_SLICE: ok = bound_list(clone, from, copy, TT_ATTR_SLICE_SIZES); break;
+    case TT_OP_BROADCAST: ok = bound_list(clone, from, copy, TT_ATTR_BROADCAST_SIZES); break;
+    case TT_OP_REDUCE_WINDOW: ok = bound_list(clone, from, copy, TT_ATTR_WINDOW_DIMENSIONS); break;
+    case TT_OP_RESHAPE:
+      return tt_type_is_static(from->results[0].type) ? NULL : dynamic_reshape(clone, from, copy);
+    default: break;
   }
-  return NULL;
+  if (!ok) {
+    return tt_builder_fail(&clone->builder, TT_UNIMPLEMENTED, "%s with symbolic sizes has no form with bounds",
+                           tt_op_info(from->kind)->name);
+  }
+  return sets_sizes(from) ? set_sizes(clone, from, copy) : NULL;
 }
 
 tt_status_t tt_module_to_bounded(const tt_module_t* module, tt_module_t** out_module) {

@@ -171,7 +171,7 @@ static tt_status_t infer_convolution(tt_infer_t* in) {
   tt_dim_t batch = x->dims[d->input_batch], feature = x->dims[d->input_feature];
   tt_dim_t kernel_in = kernel->dims[d->kernel_input_feature],
            kernel_out = kernel->dims[d->kernel_output_feature];
-  if (feature >= 0 && kernel_in >= 0 && feature != kernel_in * groups) {
+  if (feature >= 0 && kernel_in >= 0 && (feature % groups != 0 || feature / groups != kernel_in)) {
     return tt_infer_fail(in, "input %s has %lld features, kernel %s wants %lld in each of %lld groups",
                          TT_TYPE_TEXT(in->names, x), (long long)feature, TT_TYPE_TEXT(in->names, kernel),
                          (long long)kernel_in, (long long)groups);

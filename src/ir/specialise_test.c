@@ -106,7 +106,7 @@ TT_TEST(bounded, types_and_extents) {
     reshapes += op->kind == TT_OP_DYNAMIC_RESHAPE;
     TT_EXPECT(op->kind != TT_OP_IOTA || tt_type_is_static(op->results[0].type));
   }
-  TT_EXPECT_EQ(sizes, 2);      // the broadcast bias and the iota
+  TT_EXPECT_EQ(sizes, 3);      // the strided slice, the broadcast bias and the iota
   TT_EXPECT_EQ(reshapes, 1);
   tt_module_release(bounded);
   tt_module_release(generic);
