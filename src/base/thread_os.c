@@ -15,7 +15,7 @@
 #ifdef TT_DEBUG
 #include <assert.h>
 // Ranks of the mutexes this thread holds, in the order taken.
-static _Thread_local tt_lock_rank_t held_ranks[32];
+static _Thread_local tt_lock_rank_t held_ranks[4096];
 static _Thread_local int held_count;
 static void rank_push(tt_lock_rank_t rank) {
   if (rank == TT_RANK_NONE) return;
@@ -23,7 +23,7 @@ static void rank_push(tt_lock_rank_t rank) {
     tt_lock_rank_t top = held_ranks[held_count - 1];
     assert((rank > top || (rank == top && rank == TT_RANK_CELL)) && "lock rank inversion");
   }
-  assert(held_count < 32);
+  assert(held_count < 4096);
   held_ranks[held_count++] = rank;
 }
 static void rank_pop(tt_lock_rank_t rank) {
