@@ -34,6 +34,7 @@ TABLE(window_norm)
 TABLE(dot_ref)
 TABLE(dot_ref_einsum)
 TABLE(conv_ref)
+TABLE(attention_ref)
 #if __has_include("kernels/linalg.c")
 TABLE(linalg)
 #endif
@@ -73,6 +74,7 @@ static const tt_k_op_t* const tables[] = {
     tt_k_dot_ref_table,
     tt_k_dot_ref_einsum_table,
     tt_k_conv_ref_table,
+    tt_k_attention_ref_table,
 #if __has_include("kernels/linalg.c")
     tt_k_linalg_table,
 #endif
