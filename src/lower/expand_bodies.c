@@ -282,9 +282,17 @@ void tt_expand_layer_norm(tt_expand_t* e) {
   V square = tt_b_reduce(L->b, TT_OP_ADD, MUL(centred, centred), count, dims, true);
   V rstd = RSQRT(ADD(DIV(square, K(square, n)), K(square, tt_expand_float(e, TT_ATTR_EPS, 1e-5))));
   V y = MUL(centred, tt_lx_broadcast_like(L, rstd, x));
+  // weight and bias may come flattened
+  V scale[2] = {NULL, NULL};
   uint32_t next = 1;
-  if (tt_expand_bool(e, TT_ATTR_HAS_WEIGHT)) y = MUL(y, tt_lx_broadcast_like(L, CAST(e->in[next++], tt_lx_dtype(x)), x));
-  if (tt_expand_bool(e, TT_ATTR_HAS_BIAS)) y = ADD(y, tt_lx_broadcast_like(L, CAST(e->in[next++], tt_lx_dtype(x)), x));
+  if (tt_expand_bool(e, TT_ATTR_HAS_WEIGHT)) scale[0] = e->in[next++];
+  if (tt_expand_bool(e, TT_ATTR_HAS_BIAS)) scale[1] = e->in[next++];
+  for (int i = 0; i < 2; ++i) {
+    if (!scale[i]) continue;
+    V shaped = tt_b_reshape(L->b, CAST(scale[i], tt_lx_dtype(x)), count, x->type->dims + axis);
+    shaped = tt_lx_broadcast_like(L, shaped, x);
+    y = i == 0 ? MUL(y, shaped) : ADD(y, shaped);
+  }
   e->out[0] = CAST(y, tt_lx_dtype(narrow));
   e->out[1] = mean;
   e->out[2] = rstd;

@@ -19,7 +19,7 @@ static const char* text_of(tt_lower_t* L, const char* format, int64_t a, int64_t
 static V index_operand(tt_lower_t* L, V index, const char* op) {
   if (!index) return NULL;
   tt_dtype_t d = tt_lx_dtype(index);
-  if (d != TT_DTYPE_S64 && d != TT_DTYPE_S32) {
+  if (d != TT_DTYPE_S64 && d != TT_DTYPE_S32 && tt_type_elems(index->type) != 0) {
     return tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s: Expected dtype int32/int64 for index", op);
   }
   return CAST(index, TT_DTYPE_S64);

@@ -59,9 +59,9 @@ TT_LOWERING(stack) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "stack expects a non-empty TensorList");
     return;
   }
-  int64_t dim = tt_l_dim(L, tt_l_int(L, 1, 0), tt_lx_rank(tensors[0]) + 1);
+  int64_t rank = tt_lx_rank(tensors[0]), dim = tt_l_dim(L, tt_l_int(L, 1, 0), rank + 1);
   for (size_t i = 0; i < count; ++i) {
-    if (tensors[i]->type->rank != tensors[0]->type->rank) {
+    if (tt_lx_rank(tensors[i]) != rank) {
       tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "stack expects each tensor to be equal size");
       return;
     }

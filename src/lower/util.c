@@ -217,6 +217,7 @@ tt_value_t* tt_lx_gather_along(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_val
   int64_t rank = tt_lx_rank(v);
   if (rank == 0) return tt_lx_broadcast_like(L, v, index);
   if (tt_lx_rank(index) != rank) return tt_builder_fail(L->b, TT_INTERNAL, "gather along: ranks differ");
+  if (tt_type_elems(v->type) == 0) return tt_lx_full(L, tt_lx_dtype(v), (size_t)rank, index->type->dims, 0);
   index = tt_lx_to(L, index, TT_DTYPE_S64);
   tt_value_t* parts[TT_MAX_RANK];
   for (int64_t i = 0; i < rank; ++i) {

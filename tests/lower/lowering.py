@@ -18,6 +18,10 @@ NAMES = {
 }
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
 
+# Ops that run a program for their sizes first.
+SIZED = {"nonzero", "masked_select", "_unique2", "_unique", "unique_dim", "unique_dim_consecutive", "unique_consecutive",
+         "bincount", "repeat_interleave.Tensor"}
+
 
 class LoweringError(Exception):
     def __init__(self, code, message):
@@ -46,8 +50,6 @@ def describe(value, schema_type, tensors):
     if isinstance(value, torch.Tensor):
         value = value.resolve_conj().resolve_neg()
         tensors.append(value)
-        if value.dim() == 0 and torch._C._is_wrapped_number(value) if hasattr(torch._C, "_is_wrapped_number") else False:
-            return f"W {NAMES[value.dtype]}"
         return f"T {NAMES[value.dtype]} {dims(value.shape)}"
     if value is None:
         return "N"
@@ -140,8 +142,12 @@ class Lowering:
     def run(self, op, args, kwargs=None, parameters=False):
         """Results (tensors) of the functional form, and the kinds ("r", "n", "w1.0")."""
         words, tensors, numbers = self.words(op, args, kwargs or {}, parameters=parameters)
-        kinds, scalars, text = self.text(words)
         arrays = [to_numpy(t) for t in tensors]
+        if words.split(" ")[0] in SIZED:
+            _, _, text = self.text(words)
+            sizes = self.execute(text, arrays)[0]
+            words += f" Z {dims(sizes)}"
+        kinds, scalars, text = self.text(words)
         for entry in scalars.split(";"):
             if entry:
                 arg, dtype = entry.split(" ")
