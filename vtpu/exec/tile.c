@@ -168,16 +168,6 @@ static void tile_block(tt_tile_t* t, int64_t index) {
     for (uint32_t k = 0; k < inner; ++k) at += t->row_start[k] * s[k];
     t->at[i] = at;
   }
-  if (l->instr_count == 2 && l->hoist_count == 0 && t->instrs[0].op == PD_I_LOAD && t->instrs[1].op == PD_I_STORE) {
-    const pd_access_t *load = &t->accesses[t->instrs[0].fn], *store = &t->accesses[t->instrs[1].fn];
-    const int64_t* x = PD_AT(t->plan->bytes, load->strides_at, int64_t);
-    const int64_t* y = PD_AT(t->plan->bytes, store->strides_at, int64_t);
-    int64_t e = load->esize;
-    if (y[inner] == e && x[l->row_dim] == e) {      // straight from one buffer to the other
-      tt_k_transpose_block(t->at[t->instrs[1].fn], y[l->row_dim] / e, t->at[t->instrs[0].fn], 1, x[inner] / e, (size_t)t->rows, (size_t)t->cols, (size_t)e);
-      return;
-    }
-  }
   run_instrs(t, col);
 }
 

@@ -200,12 +200,41 @@ void tt_k_scatter_strided(void* out, int64_t stride, const void* x, size_t eleme
   TT_BY_SIZE(element_bytes, TT_SCATTER)
 }
 
+// 4 x 4 of 32-bit elements in registers: whole source lines are used up while they are in the first level.
+typedef uint32_t tt_u32x4_t __attribute__((vector_size(16), aligned(4), may_alias));
+static void transpose_squares_32(uint32_t* out, int64_t out_row_stride, const uint32_t* x, int64_t col_stride, size_t rows, size_t cols) {
+  for (size_t c = 0; c + 4 <= cols; c += 4) {
+    const uint32_t* p = x + (int64_t)c * col_stride;
+    uint32_t* o = out + c;
+    for (size_t r = 0; r + 4 <= rows; r += 4, o += 4 * out_row_stride) {
+      tt_u32x4_t a = *(const tt_u32x4_t*)(p + r), b = *(const tt_u32x4_t*)(p + col_stride + r);
+      tt_u32x4_t d = *(const tt_u32x4_t*)(p + 2 * col_stride + r), e = *(const tt_u32x4_t*)(p + 3 * col_stride + r);
+      tt_u32x4_t ab0 = __builtin_shuffle(a, b, (tt_u32x4_t){0, 4, 1, 5}), ab1 = __builtin_shuffle(a, b, (tt_u32x4_t){2, 6, 3, 7});
+      tt_u32x4_t de0 = __builtin_shuffle(d, e, (tt_u32x4_t){0, 4, 1, 5}), de1 = __builtin_shuffle(d, e, (tt_u32x4_t){2, 6, 3, 7});
+      *(tt_u32x4_t*)o = __builtin_shuffle(ab0, de0, (tt_u32x4_t){0, 1, 4, 5});
+      *(tt_u32x4_t*)(o + out_row_stride) = __builtin_shuffle(ab0, de0, (tt_u32x4_t){2, 3, 6, 7});
+      *(tt_u32x4_t*)(o + 2 * out_row_stride) = __builtin_shuffle(ab1, de1, (tt_u32x4_t){0, 1, 4, 5});
+      *(tt_u32x4_t*)(o + 3 * out_row_stride) = __builtin_shuffle(ab1, de1, (tt_u32x4_t){2, 3, 6, 7});
+    }
+  }
+}
+
 void tt_k_transpose_block(void* out, int64_t out_row_stride, const void* x, int64_t row_stride, int64_t col_stride,
                           size_t rows, size_t cols, size_t element_bytes) {
   if (col_stride == 1) {
     for (size_t r = 0; r < rows; ++r) {
       memcpy((char*)out + (int64_t)r * out_row_stride * (int64_t)element_bytes,
              (const char*)x + (int64_t)r * row_stride * (int64_t)element_bytes, cols * element_bytes);
+    }
+    return;
+  }
+  if (element_bytes == 4 && row_stride == 1) {
+    size_t full_rows = rows & ~(size_t)3, full_cols = cols & ~(size_t)3;
+    transpose_squares_32(out, out_row_stride, x, col_stride, full_rows, full_cols);
+    uint32_t* o = out;
+    const uint32_t* p = x;
+    for (size_t r = 0; r < rows; ++r) {
+      for (size_t c = r < full_rows ? full_cols : 0; c < cols; ++c) o[(int64_t)r * out_row_stride + (int64_t)c] = p[(int64_t)r + (int64_t)c * col_stride];
     }
     return;
   }

@@ -20,6 +20,16 @@ enum { kBlock = 256, kRows = 16 };
     typedef T acc_t __attribute__((vector_size(TT_VECTOR_BYTES)));                                  \
     typedef I mask_t __attribute__((vector_size(TT_VECTOR_BYTES), unused));                         \
     enum { kVectors = LANES * (int)sizeof(T) / TT_VECTOR_BYTES, kPer = TT_VECTOR_BYTES / (int)sizeof(T) }; \
+    if (n <= 16) { /* the same tree without the lanes that hold the identity */                     \
+      T few[16];                                                                                    \
+      size_t span = 1;                                                                              \
+      while (span < n) span *= 2;                                                                   \
+      for (size_t l = 0; l < span; ++l) few[l] = l < n ? x[l] : (T)(IDENTITY);                      \
+      for (size_t half = span / 2; half; half /= 2) {                                               \
+        for (size_t l = 0; l < half; ++l) few[l] = TT_K(one_##D##_##OP)(few[l], few[l + half]);     \
+      }                                                                                             \
+      return few[0];                                                                                \
+    }                                                                                               \
     acc_t acc[kVectors];                                                                            \
     size_t i = 0;                                                                                   \
     for (int v = 0; v < kVectors; ++v) {                                                            \
