@@ -77,8 +77,9 @@ tt_status_t tt_storage_allocate(int device_index, size_t bytes, tt_storage_t** o
   if (TT_LIKELY(bytes <= (size_t)INT64_MAX &&
                 (device->limit_bytes < 0 || (int64_t)bytes <= device->limit_bytes - device->allocated_bytes))) {
     tt_status_t status = allocate_locked(device, device_index, bytes, out_storage);
+    if (TT_UNLIKELY(!tt_status_is_ok(status))) ++device->out_of_memory_errors;
     tt_mutex_unlock(&device->lock);
-    return status;
+    return TT_LIKELY(tt_status_is_ok(status)) ? status : tt_cell_out_of_memory(device_index, status);
   }
   int64_t allocated = device->allocated_bytes, limit = device->limit_bytes;
   ++device->out_of_memory_errors;

@@ -54,10 +54,22 @@ tt_status_t tt_frame_begin(tt_engine_t* engine, int device, tt_frame_t** out_fra
   return TT_OK_STATUS;
 }
 
+// Keeps one small chunk: a large program's scratch would be cleared again after every later miss.
+static void reset_scratch(tt_frame_t* frame) {
+  enum { KEPT_BYTES = 1 << 16 };
+  tt_arena_t* arena = &frame->scratch;
+  tt_arena_reset(arena);
+  if (arena->limit - arena->cursor > KEPT_BYTES) {
+    tt_arena_deinitialize(arena);
+    tt_arena_initialize(arena);
+  }
+  frame->scratch_start = arena->cursor;
+}
+
 void tt_frame_end(tt_frame_t* frame) {
   if (!frame) return;
   tt_frame_unlock(frame);
-  if (frame->scratch.chunks) tt_arena_reset(&frame->scratch);
+  if (TT_UNLIKELY(frame->scratch.cursor != frame->scratch_start)) reset_scratch(frame);
   for (int i = 0; i < PARKED; ++i) {
     tt_frame_t* expected = NULL;
     if (atomic_load_explicit(&parked[i], memory_order_relaxed)) continue;

@@ -38,6 +38,7 @@ typedef struct tt_frame_s {
   size_t view_capacity, storage_of_capacity, arg_view_capacity, storage_capacity, locked_capacity, key_capacity,
       input_capacity, output_capacity, temporary_capacity, dead_capacity, donate_capacity, fresh_capacity, table_capacity;
   tt_arena_t scratch;                  // for misses; reset at the end
+  char* scratch_start;                 // its cursor while unused: a reset clears a whole chunk
 } tt_frame_t;
 
 tt_status_t tt_frame_begin(tt_engine_t* engine, int device, tt_frame_t** out_frame) TT_MUST_USE;
