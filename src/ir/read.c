@@ -713,6 +713,7 @@ static bool skip_alias_line(tt_reader_t* r) {
       return true;
     }
   }
+  if (r->at > r->end) r->at = r->end;  // an unclosed string
   return true;
 }
 
@@ -728,8 +729,8 @@ static bool read_module_items(tt_reader_t* r, const char* close) {
       if (!read_func_generic(r)) return false;
     } else if (tt_read_accept(r, "sdy.mesh")) {   // meshes matter to partitioners only
       tt_string_view_t name;
-      if (!tt_read_symbol_name(r, &name) || !tt_read_expect(r, "=") || !tt_read_expect(r, "<") || !tt_read_skip_balanced(r, ">")) return false;
-      ++r->at;
+      if (!tt_read_symbol_name(r, &name) || !tt_read_expect(r, "=") || !tt_read_expect(r, "<") || !tt_read_skip_balanced(r, ">") ||
+          !tt_read_expect(r, ">")) return false;
       tt_read_list_t attrs = {0};
       if (tt_read_peek_char(r, '{') && !tt_read_attr_dict(r, &attrs, "{", "}")) return false;
       if (!tt_read_location(r, NULL)) return false;
