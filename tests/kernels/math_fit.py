@@ -47,7 +47,7 @@ def main():
     fit("LogTail", series(lambda u: 2 * (mp.atanh(sq(u)) / sq(u) - 1 - u / 3) / u**2), mp.mpf(0), z, 8, scale=lambda u: u * u / 2)
     h = mp.log(2) / 2 * mp.mpf("1.001")
     fit("Exp", series(lambda r: (mp.exp(r) - 1 - r) / r**2), -h, h, 11, scale=lambda r: r * r)
-    fit("ExpShort", series(lambda r: (mp.exp(r) - 1 - r) / r**2), -h, h, 7, scale=lambda r: r * r)
+    fit("ExpShort", series(lambda r: (mp.exp(r) - 1 - r) / r**2), -h, h, 6, scale=lambda r: r * r)
     fit("Sin", series(lambda u: (mp.sin(sq(u)) / sq(u) - 1) / u), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 7, scale=lambda u: u)
     fit("Cos", series(lambda u: (mp.cos(sq(u)) - 1 + u / 2) / u**2), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 7, scale=lambda u: u * u)
     fit("Erf", series(lambda u: mp.erf(sq(u)) / sq(u)), mp.mpf(0), mp.mpf("0.75"), 12, scale=lambda u: mp.mpf("0.9"))
@@ -62,7 +62,7 @@ def main():
     fit("Tanh", series(lambda u: (mp.tanh(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("0.4"), 6, False, scale=lambda u: u)
     fit("Erf", series(lambda u: mp.erf(sq(u)) / sq(u) - 1), mp.mpf(0), mp.mpf("1.0"), 8, False)
     fit("ErfTail", lambda x: mp.log(mp.erfc(x)), mp.mpf(1), mp.mpf(4), 9, False, scale=lambda x: mp.erfc(x))
-    fit("LogShort", series(lambda u: 2 * (mp.atanh(sq(u)) / sq(u) - 1) / u), mp.mpf(0), z, 5, scale=lambda u: u / 2)
+    fit("LogShort", series(lambda u: 2 * (mp.atanh(sq(u)) / sq(u) - 1) / u), mp.mpf(0), z, 4, scale=lambda u: u / 2)
 
 
 main()

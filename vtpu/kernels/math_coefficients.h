@@ -32,10 +32,10 @@ static const double kExp[] = {
   0x1.6c16c16c162c3p-10, 0x1.a01a01abf85abp-13, 0x1.a01a01a6e1e2ap-16, 0x1.71de01fdbf9cap-19,
   0x1.27e4db46cdf51p-22, 0x1.af4e554377204p-26, 0x1.1f7340db9ef32p-29,
 };
-// ExpShort: error 3.25e-12 = 2^-38.16
+// ExpShort: error 1.69e-10 = 2^-32.46
 static const double kExpShort[] = {
-  0x1.0000000000000p-1, 0x1.555555676c1bbp-3, 0x1.5555555c910d6p-5, 0x1.1110c5ed7d6c9p-7,
-  0x1.6c1685542fcb2p-10, 0x1.a152099da25bap-13, 0x1.a113930ccbff5p-16,
+  0x1.0000000ba132cp-1, 0x1.5555555a800cdp-3, 0x1.5554e8a22b84cp-5, 0x1.1110e0c5c7f50p-7,
+  0x1.6d43af18200d3p-10, 0x1.a1256cd2f13c2p-13,
 };
 // Sin: error 5.71e-18 = 2^-57.28
 static const double kSin[] = {
@@ -96,10 +96,9 @@ static const float kFErfTail[] = {
   0x1.b0e246p-6f, -0x1.37ecc6p-8f, 0x1.38e5e6p-11f, -0x1.825ce4p-15f,
   0x1.b7783p-20f,
 };
-// LogShort: error 1.08e-13 = 2^-43.07
+// LogShort: error 1.71e-11 = 2^-35.77
 static const double kLogShort[] = {
-  0x1.555555556511fp-1, 0x1.999998c94ca2ep-2, 0x1.2493253c7ee51p-2, 0x1.c67a2fb83241ap-3,
-  0x1.8c98fb3524fadp-3,
+  0x1.5555554b9ea73p-1, 0x1.9999ebdd789fcp-2, 0x1.245c0add825b2p-2, 0x1.dddadec72b27ap-3,
 };
 
 #endif  // TT_VTPU_KERNELS_MATH_COEFFICIENTS_H_

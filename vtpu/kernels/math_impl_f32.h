@@ -97,21 +97,45 @@ TT_VI vf f_cos(vf x) {
 }
 
 // ---- two operands ------------------------------------------------------------------------------
-// 24 bits of result and |y log x| < 150 need 33 bits of the logarithm: shorter polynomials serve.
-TT_VI vd d_exp_short(vd x) {
-  vd clamped = d_min(d_max(x, d_set(-200)), d_set(200));
-  vd n = d_rint(clamped * kLog2E);
-  vd t = d_fnma(n, d_set(kLn2Low), d_fnma(n, d_set(kLn2High), clamped));
-  return d_scale(d_fma(t * t, D_POLY(t, kExpShort), t) + 1.0, n);
+// |x|^y = 2^(y log2 |x|). 24 bits of result and an exponent below 150 need 33 bits of the logarithm, so it is taken
+// in f64 with short polynomials; splitting, the reciprocal and the special values are f32 work, twice as wide.
+TT_VI vd d_pow_lanes(vd f, vd reciprocal, vd k, vd y) {
+  vd t = f + 2.0, s = f * reciprocal;
+  s = d_fma(d_fnma(s, t, f), reciprocal, s);           // f / t to 46 bits
+  vd z = s * s;
+  vd l = d_fma(s * z, D_POLY(z, kLogShort), s + s);
+  vd p = y * d_fma(l, d_set(kLog2E), k);
+  p = d_min(d_max(p, d_set(-300)), d_set(300));        // 0 or infinity in f32 beyond; NaN stays
+  vd magic = p + 0x1.8p52, n = magic - 0x1.8p52;
+  vd r = (p - n) * 0x1.62e42fefa39efp-1;
+  vd e = d_fma(r * r, D_POLY(r, kExpShort), r) + 1.0;
+  return e * (vd)(((vl)magic + 1023) << 52);
 }
-TT_VI vd d_log_short(vd x) {
-  vd k, m = d_split_normal(x, &k);
-  vd f = m - 1.0;
-  vd s = f / (f + 2.0), z = s * s, h = 0.5 * f * f;
-  vd r = s * (h + z * D_POLY(z, kLogShort));
-  return d_fma(k, d_set(kLn2High), f - (h - d_fma(k, d_set(kLn2Low), r)));
+TT_VI vf f_pow(vf x, vf y) {
+  vf zero = f_set(0), one = f_set(1), infinity = f_set(INFINITY), a = f_abs(x);
+  mf tiny = f_lt(a, f_set(0x1p-126f));
+  vi shifted = (vi)f_sel(tiny, a * 0x1p23f, a) - 0x3f3504f3;
+  vf k = f_from_i(shifted >> 23) - f_sel(tiny, f_set(23), zero);
+  vf m = (vf)((shifted & 0x7fffff) + 0x3f3504f3);
+  k = f_sel(f_lt(a, infinity), k, a);                  // infinity and NaN travel in the exponent
+  k = f_sel(f_eq(a, zero), f_set(-INFINITY), k);
+  vf f = m - 1.0f, reciprocal = 1.0f / (m + 1.0f);
+  vd f0, f1, c0, c1, k0, k1, y0, y1;
+  f_widen(f, &f0, &f1);
+  f_widen(reciprocal, &c0, &c1);
+  f_widen(k, &k0, &k1);
+  f_widen(y, &y0, &y1);
+  vf r = f_narrow(d_pow_lanes(f0, c0, k0, y0), d_pow_lanes(f1, c1, k1, y1));
+  r = f_sel(f_eq(a, one), one, r);                     // also 1 to an infinite power
+  // negative bases: odd integers flip the sign, broken powers of finite bases are NaN
+  vf half = y * 0.5f, whole = f_rint(y);
+  mf integer = f_eq(whole, y);
+  vf sign = f_sel(f_eq(f_rint(half), half), zero, f_set(-0.0f));
+  sign = f_sel(fm_and(integer, f_lt(f_abs(y), f_set(0x1p24f))), sign, zero);
+  r = (vf)((vi)r ^ ((vi)sign & (vi)x));
+  r = f_sel(fm_and(fm_not(integer), fm_and(f_lt(x, zero), f_lt(a, infinity))), f_set(NAN), r);
+  return f_sel(fm_or(f_eq(y, zero), f_eq(x, one)), one, f_sel(f_nan(x, y), f_set(NAN), r));
 }
-TT_VI vd d_pow_short(vd x, vd y) { return d_pow_edges(d_exp_short(y * d_log_short(d_abs(x))), x, y); }
 #define TT_VIA_DOUBLE_2(function, double_function)                                      \
   TT_VI vf f_##function(vf x, vf y) {                                                   \
     vd x0, x1, y0, y1;                                                                  \
@@ -119,5 +143,4 @@ TT_VI vd d_pow_short(vd x, vd y) { return d_pow_edges(d_exp_short(y * d_log_shor
     f_widen(y, &y0, &y1);                                                               \
     return f_narrow(double_function(x0, y0), double_function(x1, y1));                  \
   }
-TT_VIA_DOUBLE_2(pow, d_pow_short)
 TT_VIA_DOUBLE_2(atan2, d_atan2)

@@ -50,6 +50,9 @@ TT_VI mf f_le(vf a, vf b) { return (mf)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_
 TT_VI mf f_eq(vf a, vf b) { return (mf)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_EQ_OQ); }
 TT_VI mf f_nan(vf a, vf b) { return (mf)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q); }
 TT_VI vf f_sel(mf m, vf a, vf b) { return (vf)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)m); }
+TT_VI mf fm_and(mf a, mf b) { return (mf)((vi)a & (vi)b); }
+TT_VI mf fm_or(mf a, mf b) { return (mf)((vi)a | (vi)b); }
+TT_VI mf fm_not(mf a) { return (mf)(~(vi)a); }
 TT_VI int fm_bits(mf m) { return _mm256_movemask_ps((__m256)m); }
 TT_VI vf f_max(vf a, vf b) { return (vf)_mm256_max_ps((__m256)a, (__m256)b); }
 TT_VI vf f_min(vf a, vf b) { return (vf)_mm256_min_ps((__m256)a, (__m256)b); }

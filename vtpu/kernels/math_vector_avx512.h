@@ -44,6 +44,9 @@ TT_VI mf f_le(vf a, vf b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP
 TT_VI mf f_eq(vf a, vf b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ); }
 TT_VI mf f_nan(vf a, vf b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_UNORD_Q); }
 TT_VI vf f_sel(mf m, vf a, vf b) { return (vf)_mm512_mask_blend_ps(m, (__m512)b, (__m512)a); }
+TT_VI mf fm_and(mf a, mf b) { return (mf)(a & b); }
+TT_VI mf fm_or(mf a, mf b) { return (mf)(a | b); }
+TT_VI mf fm_not(mf a) { return (mf)~a; }
 TT_VI int fm_bits(mf m) { return m; }
 TT_VI vf f_max(vf a, vf b) { return (vf)_mm512_max_ps((__m512)a, (__m512)b); }
 TT_VI vf f_min(vf a, vf b) { return (vf)_mm512_min_ps((__m512)a, (__m512)b); }

@@ -1,14 +1,15 @@
 // Composites over rows: tt.softmax, tt.softmax_backward, tt.layer_norm.
 //
 // A row is worked on in f32 (f64 for f64), in cache, by the lane loops of rows_lanes.h. An axis that is not last
-// is gathered kColumns columns at a time into rows and scattered back. Tasks own their scratch.
+// goes to rows_columns.c when many columns lie side by side, else kColumns of them are gathered into rows and
+// scattered back. Tasks own their scratch.
 #include "kernels/rows.h"
 
 #include <math.h>
 
 #include "kernels/rows_lanes.h"
 
-enum { kColumns = 16, kRowBytes = 64 << 10, kInputs = 2 };
+enum { kColumns = 16, kRowBytes = 64 << 10, kInputs = 2, kWideInner = 32 };
 
 static const tt_row_lanes_t* row_lanes(tt_dtype_t acc) {
   int i = acc == TT_DTYPE_F64;
@@ -201,6 +202,7 @@ static tt_status_t softmax_encode(const tt_op_t* op, tt_arena_t* arena, tt_k_blo
 static size_t softmax_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y, size_t ny) {
   (void)y, (void)ny;
   tt_rows_shape_t s = tt_rows_shape(&x[0], ((const softmax_blob_t*)blob)->axis);
+  if (s.inner >= kWideInner) return 0;
   return job_scratch(&s, x[0].dtype, nx, threads);
 }
 static tt_status_t softmax_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t nx,
@@ -210,6 +212,10 @@ static tt_status_t softmax_run(const tt_k_env_t* env, const void* blob, const tt
   rows_job_t job = {.row = nx == 1 ? softmax_row : softmax_backward_row, .dtype = x[0].dtype,
                     .s = tt_rows_shape(&x[0], p->axis), .inputs = nx, .out = y[0].data, .log = p->log != 0};
   for (size_t i = 0; i < nx; ++i) job.in[i] = x[i].data;
+  if (job.s.inner >= kWideInner) {
+    tt_rows_softmax_columns(env->pool, job.dtype, job.s, job.log, (const void* const[]){job.in[0], job.in[1]}, nx, job.out);
+    return TT_OK_STATUS;
+  }
   job_run(env, &job, env->scratch);
   return TT_OK_STATUS;
 }

@@ -26,6 +26,10 @@ static inline bool tt_rows_axis_valid(const tt_op_t* op) {
   return axis >= 0 && axis < (rank ? rank : 1);
 }
 
+// Softmax (1 input) or its backward (grad, output) of [outer, n, inner] with a wide inner (rows_columns.c).
+void tt_rows_softmax_columns(tt_pool_t* pool, tt_dtype_t dtype, tt_rows_shape_t s, bool log, const void* const* in,
+                             size_t inputs, void* out);
+
 // tt.cumulative (rows_cumulative.c)
 bool tt_k_cumulative_supports(const tt_op_t* op, const char** why);
 tt_status_t tt_k_cumulative_encode(const tt_op_t* op, tt_arena_t* arena, tt_k_blob_t* out) TT_MUST_USE;

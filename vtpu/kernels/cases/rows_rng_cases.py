@@ -38,7 +38,7 @@ def softmax(x, axis, log):
 def rows():
     for dt, tol in ((np.float32, 2e-6), (np.float64, 1e-14), (bf16, 5e-3), (np.float16, 6e-4)):
         n = np.dtype(dt).name
-        for shape, axis in (((3, 7), 1), ((2, 5, 3), 1), ((19, 2), 0), ((4, 1), 1), ((2, 33), -1), ((5, 40), 0)):
+        for shape, axis in (((3, 7), 1), ((2, 5, 3), 1), ((19, 2), 0), ((4, 1), 1), ((2, 33), -1), ((5, 40), 0), ((2, 70, 33), 1)):
             x = (g.data(shape, np.float64) * 3).astype(dt)
             for log in (False, True):
                 label = f"{n}_{'x'.join(map(str, shape))}_{axis}{'_log' if log else ''}"
