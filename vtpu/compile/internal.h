@@ -129,7 +129,7 @@ typedef struct tc_loop_s {
   tc_access_t* accesses;
   uint32_t access_count, access_capacity;
   tc_instr_t* instrs;
-  uint32_t instr_count, instr_capacity, hoist_count;
+  uint32_t instr_count, instr_capacity, hoist_count, row_count;
   uint8_t* reg_esize;
   uint16_t* slots;
   uint32_t reg_count, slot_count, slot_bytes, work;

@@ -320,16 +320,24 @@ static bool all_zero(const int64_t* s, uint32_t rank) {
   return true;
 }
 
-// Loads and fills that never change go first and run once a worker.
+// Loads and fills that never change go first and run once a worker; then loads that change with the row only.
 static void hoist(tc_loop_t* l, tc_instr_t* scratch) {
   uint32_t n = 0;
-  for (int pass = 0; pass < 2; ++pass) {
+  for (int pass = 0; pass < 3; ++pass) {
     for (uint32_t i = 0; i < l->instr_count; ++i) {
       const tc_instr_t* in = &l->instrs[i];
-      bool fixed = in->data.op == PD_I_FILL || (in->data.op == PD_I_LOAD && all_zero(l->accesses[in->data.fn].strides, l->rank) && l->elems > 1);
-      if (fixed == (pass == 0)) scratch[n++] = *in;
+      int rank = 2;
+      if (in->data.op == PD_I_FILL) rank = 0;
+      if (in->data.op == PD_I_LOAD && l->elems > 1) {
+        const int64_t* s = l->accesses[in->data.fn].strides;
+        if (all_zero(s, l->rank)) rank = 0;
+        else if (l->mode == PD_MODE_ROWS && all_zero(s, l->rank - 1)) rank = 0;   // every row the same: so is every tile
+        else if (l->mode == PD_MODE_ROW && s[l->rank - 1] == 0 && l->dims[l->rank - 1] > 1) rank = 1;
+      }
+      if (rank == pass) scratch[n++] = *in;
     }
     if (pass == 0) l->hoist_count = n;
+    if (pass == 1) l->row_count = n - l->hoist_count;
   }
   memcpy(l->instrs, scratch, n * sizeof *scratch);
 }
@@ -394,9 +402,9 @@ static void finish(lb_t* b, uint32_t store, const uint16_t* keep, uint32_t keep_
     for (uint32_t i = 0; i < l->instr_count; ++i) {
       tc_instr_t* in = &l->instrs[i];
       if (in->data.dst != a->reg) continue;
-      fixed = i < l->hoist_count || (in->data.op == PD_I_LOAD && l->accesses[in->data.fn].direct);
-      if (fixed && a->direct && in->data.op == PD_I_FILL && l->instr_count == 1) {   // nothing but a fill
-        l->hoist_count = 0;
+      fixed = i < l->hoist_count + l->row_count || (in->data.op == PD_I_LOAD && l->accesses[in->data.fn].direct);
+      if (fixed && a->direct && l->instr_count == 1 && (in->data.op == PD_I_FILL || l->row_count)) {   // nothing but a fill
+        l->hoist_count = l->row_count = 0;
         fixed = false;
       }
     }
@@ -417,6 +425,7 @@ static void finish(lb_t* b, uint32_t store, const uint16_t* keep, uint32_t keep_
   // Direct loads need no instruction; a hoisted load does, whatever its strides.
   uint32_t n = 0, hoisted = 0;
   bool direct[PD_MAX_REGS] = {false};
+  uint32_t lasting = l->hoist_count + l->row_count;    // their registers live through the loop
   for (uint32_t i = 0; i < l->instr_count; ++i) {
     tc_instr_t in = l->instrs[i];
     bool is_hoisted = i < l->hoist_count;
@@ -448,13 +457,13 @@ static void finish(lb_t* b, uint32_t store, const uint16_t* keep, uint32_t keep_
     l->work += instr_work(c, in);
     uint16_t dying[3];
     uint32_t dying_count = 0;
-    if (i >= hoisted) {
+    if (i >= lasting) {
       for (int k = 0; k < 3; ++k) {
         uint16_t r = in->src[k];
         if (r == PD_NO_REG || direct[r] || l->slots[r] == PD_NO_REG || last[r] != i) continue;
         bool seen = false, is_hoisted = false;
         for (int j = 0; j < k; ++j) seen = seen || in->src[j] == r;
-        for (uint32_t j = 0; j < hoisted; ++j) is_hoisted = is_hoisted || l->instrs[j].data.dst == r;
+        for (uint32_t j = 0; j < lasting; ++j) is_hoisted = is_hoisted || l->instrs[j].data.dst == r;
         if (seen || is_hoisted) continue;
         if (l->reg_esize[r] == in->esize) free_slots[free_count++] = l->slots[r];
         else dying[dying_count++] = l->slots[r];

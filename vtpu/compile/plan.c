@@ -52,7 +52,7 @@ static void find_fast(tt_plan_t* plan) {
   if (step->kind != PD_S_LOOP || plan->results[0].bytes == 0 || PD_AT(plan->bytes, h->results_at, pd_value_t)->passthrough >= 0) return;
   const pd_loop_t* l = PD_AT(plan->bytes, step->data_at, pd_loop_t);
   int64_t n = PD_AT(plan->bytes, l->dims_at, int64_t)[0];
-  if (l->rank != 1 || l->mode != PD_MODE_ROW || l->instr_count != 1 || l->hoist_count || l->slot_count || n > l->tile_cols) return;
+  if (l->rank != 1 || l->mode != PD_MODE_ROW || l->instr_count != 1 || l->hoist_count || l->row_count || l->slot_count || n > l->tile_cols) return;
   if (l->elems * (int64_t)l->work > 32768) return;
   const pd_instr_t* in = PD_AT(plan->bytes, l->instrs_at, pd_instr_t);
   if (in->op != PD_I_UNARY && in->op != PD_I_BINARY && in->op != PD_I_TERNARY && in->op != PD_I_FILL && in->op != PD_I_MOVE) return;

@@ -11,7 +11,7 @@
 #include "base/base.h"
 
 #define PD_MAGIC 0x6e6c7074u          // "tpln"
-#define PD_VERSION 2u
+#define PD_VERSION 3u
 #define PD_NONE UINT32_MAX
 #define PD_NO_REG 0xffffu
 #define PD_MAX_REGS 192u              // of one loop or region
@@ -75,11 +75,13 @@ typedef struct pd_loop_s {
   uint32_t mode, row_dim;
   uint32_t tile_rows, tile_cols;      // most of one tile
   uint32_t access_count, accesses_at;
-  uint32_t instr_count, instrs_at, hoist_count;   // the first hoist_count run once a worker
+  uint32_t instr_count, instrs_at;
+  uint32_t hoist_count, row_count;    // the first hoist_count run once a worker, the next row_count once a row (mode ROW)
   uint32_t reg_count, slots_at;       // uint16[reg_count]: slot or PD_NO_REG
   uint32_t slot_count, slot_bytes;
   uint32_t work;                      // relative cost of one element, for the split
   int64_t elems;
+  int64_t tiles, col_tiles;           // of the whole loop; of one row
 } pd_loop_t;
 
 typedef struct pd_region_s {          // scalar program over lanes; registers 0..arg_count-1 are the arguments

@@ -39,7 +39,7 @@ static void print_lane(const tt_plan_t* plan, uint32_t number, tt_strbuf_t* out)
   }
 }
 
-static void print_instrs(const tt_plan_t* plan, const pd_instr_t* instrs, uint32_t count, uint32_t hoisted, const char* indent, tt_strbuf_t* out) {
+static void print_instrs(const tt_plan_t* plan, const pd_instr_t* instrs, uint32_t count, uint32_t hoisted, uint32_t by_row, const char* indent, tt_strbuf_t* out) {
   for (uint32_t i = 0; i < count; ++i) {
     const pd_instr_t* in = &instrs[i];
     tt_strbuf_printf(out, "%s  ", indent);
@@ -49,7 +49,7 @@ static void print_instrs(const tt_plan_t* plan, const pd_instr_t* instrs, uint32
     else tt_strbuf_puts(out, instr_names[in->op]);
     for (int k = 0; k < 3; ++k) if (in->src[k] != PD_NO_REG) tt_strbuf_printf(out, " %%%u", in->src[k]);
     if (in->op == PD_I_FILL) tt_strbuf_printf(out, " 0x%llx", (unsigned long long)in->imm[0] & (in->esize >= 8 ? ~0ull : (1ull << (in->esize * 8)) - 1));
-    tt_strbuf_printf(out, "%s\n", i < hoisted ? "  (once)" : "");
+    tt_strbuf_printf(out, "%s\n", i < hoisted ? "  (once)" : i < hoisted + by_row ? "  (a row)" : "");
   }
 }
 
@@ -65,7 +65,7 @@ static void print_loop(const tt_plan_t* plan, const pd_loop_t* l, const char* in
     print_dims(PD_AT(plan->bytes, a[i].strides_at, int64_t), l->rank, out);
     tt_strbuf_printf(out, "%s\n", a[i].direct ? " direct" : "");
   }
-  print_instrs(plan, PD_AT(plan->bytes, l->instrs_at, pd_instr_t), l->instr_count, l->hoist_count, indent, out);
+  print_instrs(plan, PD_AT(plan->bytes, l->instrs_at, pd_instr_t), l->instr_count, l->hoist_count, l->row_count, indent, out);
 }
 
 static void print_tensors(const tt_plan_t* plan, uint32_t at, uint32_t count, tt_strbuf_t* out) {

@@ -85,11 +85,16 @@ static tt_status_t check_loop(const v_t* v, uint32_t at, bool reduce) {
   CHECK(l->mode <= PD_MODE_BLOCK && l->tile_rows >= 1 && l->tile_cols >= 1 && l->tile_rows <= 65536 && l->tile_cols <= 65536, "a loop's tile");
   if (l->mode == PD_MODE_ROWS) CHECK(l->rank >= 2 && l->tile_cols == (uint64_t)dims[l->rank - 1], "a tile of rows");
   if (l->mode == PD_MODE_ROW) CHECK(l->tile_rows == 1, "a tile of one row");
+  int64_t inner = dims[l->rank - 1], outer = elems / inner, cols = (inner + l->tile_cols - 1) / l->tile_cols;
+  CHECK(l->col_tiles == cols, "a loop's tiles");
+  if (l->mode == PD_MODE_ROW) CHECK(l->tiles == outer * cols, "a loop's tiles");
+  if (l->mode == PD_MODE_ROWS) CHECK(l->tiles == (outer + l->tile_rows - 1) / l->tile_rows, "a loop's tiles");
   if (l->mode == PD_MODE_BLOCK) CHECK(!reduce && l->rank >= 2 && l->row_dim < l->rank - 1, "a block tile");
+  if (l->mode == PD_MODE_BLOCK) CHECK(l->tiles == outer / dims[l->row_dim] * ((dims[l->row_dim] + l->tile_rows - 1) / l->tile_rows) * cols, "a loop's tiles");
   CHECK(l->access_count <= PD_MAX_ACCESSES && INSIDE(v, l->accesses_at, l->access_count, pd_access_t), "accesses");
   CHECK(l->reg_count <= PD_MAX_REGS && INSIDE(v, l->slots_at, l->reg_count, uint16_t), "registers");
   CHECK(l->slot_count <= PD_MAX_REGS && (uint64_t)l->slot_count * l->slot_bytes + 64 <= PD_SLOT_BYTES, "slots");
-  CHECK(l->instr_count <= 4096 && l->hoist_count <= l->instr_count && INSIDE(v, l->instrs_at, l->instr_count, pd_instr_t), "instructions");
+  CHECK(l->instr_count <= 4096 && l->hoist_count <= l->instr_count && l->row_count <= l->instr_count - l->hoist_count && (l->row_count == 0 || l->mode == PD_MODE_ROW) && INSIDE(v, l->instrs_at, l->instr_count, pd_instr_t), "instructions");
   const uint16_t* slots = PD_AT(v->bytes, l->slots_at, uint16_t);
   const pd_access_t* a = PD_AT(v->bytes, l->accesses_at, pd_access_t);
   const pd_instr_t* instrs = PD_AT(v->bytes, l->instrs_at, pd_instr_t);
@@ -121,7 +126,11 @@ static tt_status_t check_loop(const v_t* v, uint32_t at, bool reduce) {
     for (int k = 0; k < 3; ++k) CHECK(instrs[i].src[k] == PD_NO_REG || has_memory[instrs[i].src[k]], "a register without memory");
     CHECK(instrs[i].dst == PD_NO_REG || has_memory[instrs[i].dst], "a register without memory");
     if (instrs[i].dst != PD_NO_REG && slots[instrs[i].dst] != PD_NO_REG) CHECK(tile * instrs[i].esize <= l->slot_bytes, "a slot is smaller than its tile");
-    if (i < l->hoist_count) CHECK(instrs[i].dst != PD_NO_REG && slots[instrs[i].dst] != PD_NO_REG && instrs[i].op != PD_I_STORE && instrs[i].op != PD_I_IOTA, "a hoisted instruction");
+    if (i < l->hoist_count && instrs[i].op == PD_I_LOAD) {      // the same for every tile
+      const int64_t* s = PD_AT(v->bytes, a[instrs[i].fn].strides_at, int64_t);
+      for (uint32_t k = 0; k < l->rank; ++k) CHECK(s[k] == 0 || (k == l->rank - 1 && l->mode == PD_MODE_ROWS), "a hoisted load");
+    }
+    if (i < l->hoist_count + l->row_count) CHECK(instrs[i].dst != PD_NO_REG && slots[instrs[i].dst] != PD_NO_REG && instrs[i].op != PD_I_STORE && (instrs[i].op != PD_I_IOTA || i >= l->hoist_count), "a hoisted instruction");
   }
   return TT_OK_STATUS;
 }

@@ -60,8 +60,13 @@ static uint32_t put_loop(w_t* w, const tc_loop_t* l) {
   uint32_t at = reserve(w, sizeof(pd_loop_t));
   pd_loop_t p = {.rank = l->rank, .mode = (uint32_t)l->mode, .row_dim = l->row_dim, .tile_rows = l->tile_rows,
                  .tile_cols = l->tile_cols, .access_count = l->access_count, .instr_count = l->instr_count,
-                 .hoist_count = l->hoist_count, .reg_count = l->reg_count, .slot_count = l->slot_count,
+                 .hoist_count = l->hoist_count, .row_count = l->row_count, .reg_count = l->reg_count, .slot_count = l->slot_count,
                  .slot_bytes = l->slot_bytes, .work = l->work, .elems = l->elems};
+  int64_t inner = l->dims[l->rank - 1], outer = l->elems / inner;
+  p.col_tiles = (inner + l->tile_cols - 1) / l->tile_cols;
+  if (l->mode == PD_MODE_ROW) p.tiles = outer * p.col_tiles;
+  else if (l->mode == PD_MODE_ROWS) p.tiles = (outer + l->tile_rows - 1) / l->tile_rows;
+  else p.tiles = outer / l->dims[l->row_dim] * ((l->dims[l->row_dim] + l->tile_rows - 1) / l->tile_rows) * p.col_tiles;
   p.dims_at = put(w, l->dims, l->rank * sizeof(int64_t));
   p.accesses_at = reserve(w, l->access_count * sizeof(pd_access_t));
   for (uint32_t i = 0; i < l->access_count && tc_ok(w->c); ++i) {

@@ -278,8 +278,11 @@ static void reduce_task(void* self, size_t index) {
   void* region_scratch = d->region_scratch ? __builtin_alloca(d->region_scratch) : NULL;
   worker_t w;
   worker_begin(&w, d, slots, memory, region_scratch);
-  int64_t begin = (int64_t)((__int128)d->units * (int64_t)index / d->tasks);
-  int64_t end = (int64_t)((__int128)d->units * (int64_t)(index + 1) / d->tasks);
+  int64_t begin = 0, end = d->units;
+  if (d->tasks > 1) {
+    begin = (int64_t)((__int128)d->units * (int64_t)index / d->tasks);
+    end = (int64_t)((__int128)d->units * (int64_t)(index + 1) / d->tasks);
+  }
   if (d->r->layout == PD_R_INNER) inner_units(&w, begin, end);
   else for (int64_t u = begin; u < end; ++u) outer_unit(&w, u);
 }

@@ -93,13 +93,24 @@ void tt_tile_begin(tt_tile_t* t, const tt_plan_t* plan, void* const* bases, cons
   t->instrs = PD_AT(plan->bytes, loop->instrs_at, pd_instr_t);
   const uint16_t* slot = PD_AT(plan->bytes, loop->slots_at, uint16_t);
   for (uint32_t r = 0; r < loop->reg_count; ++r) t->regs[r] = slot[r] == PD_NO_REG ? NULL : slots + (size_t)slot[r] * loop->slot_bytes;
+  t->row_loaded = -1;
+  if (loop->hoist_count == 0) return;
   size_t n = (size_t)loop->tile_rows * loop->tile_cols;
-  if (loop->hoist_count && (int64_t)n > loop->elems) n = (size_t)loop->elems;
+  if ((int64_t)n > loop->elems) n = (size_t)loop->elems;
   for (uint32_t i = 0; i < loop->hoist_count; ++i) {
     const pd_instr_t* in = &t->instrs[i];
     if (in->op == PD_I_LOAD) {
       const pd_access_t* a = &t->accesses[in->fn];
-      tt_k_fill(t->regs[in->dst], (const char*)bases[a->buffer] + a->offset, a->esize, n);
+      const char* x = (const char*)bases[a->buffer] + a->offset;
+      int64_t inner = PD_AT(plan->bytes, a->strides_at, int64_t)[loop->rank - 1];
+      if (inner == 0) {
+        tt_k_fill(t->regs[in->dst], x, a->esize, n);
+      } else {                         // one row, repeated
+        char* reg = t->regs[in->dst];
+        size_t row = loop->tile_cols, have = row;
+        load_run(reg, x, inner, a->esize, (int64_t)row);
+        for (; have < n; have = TT_MIN(2 * have, n)) memcpy(reg + have * a->esize, reg, TT_MIN(have, n - have) * a->esize);
+      }
     } else {
       compute(plan, t->regs, in, n);
     }
@@ -109,7 +120,7 @@ void tt_tile_begin(tt_tile_t* t, const tt_plan_t* plan, void* const* bases, cons
 static void run_instrs(tt_tile_t* t, int64_t col) {
   const pd_loop_t* l = t->loop;
   size_t n = (size_t)(t->rows * t->cols);
-  for (uint32_t i = l->hoist_count; i < l->instr_count; ++i) {
+  for (uint32_t i = l->hoist_count + l->row_count; i < l->instr_count; ++i) {
     const pd_instr_t* in = &t->instrs[i];
     switch (in->op) {
       case PD_I_LOAD: access_rows(t, &t->accesses[in->fn], t->at[in->fn], t->regs[in->dst], false); break;
@@ -123,9 +134,16 @@ static void run_instrs(tt_tile_t* t, int64_t col) {
 void tt_tile_rows(tt_tile_t* t, int64_t row, int64_t rows, int64_t col, int64_t cols) {
   const pd_loop_t* l = t->loop;
   uint32_t inner = l->rank - 1;
+  bool row_fills = l->row_count > 0;
   t->rows = rows;
   t->cols = cols;
-  if (inner == 1) {
+  if (l->row_count && t->row_loaded != row) {
+    t->row_loaded = row;
+  } else if (l->row_count) {
+    row_fills = false;
+  }
+  if (inner == 0) {
+  } else if (inner == 1) {
     t->row_start[0] = row;
   } else {
     for (uint32_t k = inner; k-- > 0;) {
@@ -140,6 +158,13 @@ void tt_tile_rows(tt_tile_t* t, int64_t row, int64_t rows, int64_t col, int64_t 
     for (uint32_t k = 0; k < inner; ++k) at += t->row_start[k] * s[k];
     t->at[i] = at;
     if (a->direct) t->regs[a->reg] = at;
+  }
+  if (row_fills) {
+    int64_t n = TT_MIN((int64_t)l->tile_cols, t->dims[inner]);
+    for (uint32_t i = l->hoist_count; i < l->hoist_count + l->row_count; ++i) {
+      const pd_instr_t* in = &t->instrs[i];
+      tt_k_fill(t->regs[in->dst], t->at[in->fn], t->accesses[in->fn].esize, (size_t)n);
+    }
   }
   run_instrs(t, col);
 }
@@ -175,52 +200,47 @@ typedef struct loop_task_s {
   const tt_plan_t* plan;
   void* const* bases;
   const pd_loop_t* loop;
-  int64_t tiles, tasks;
+  int64_t tasks;
 } loop_task_t;
 
-static int64_t count_tiles(const tt_plan_t* plan, const pd_loop_t* l) {
-  const int64_t* dims = PD_AT(plan->bytes, l->dims_at, int64_t);
-  int64_t n = dims[l->rank - 1], outer = l->elems / n;
-  int64_t cols = (n + l->tile_cols - 1) / l->tile_cols;
-  if (l->mode == PD_MODE_ROW) return outer * cols;
-  if (l->mode == PD_MODE_ROWS) return (outer + l->tile_rows - 1) / l->tile_rows;
-  return outer / dims[l->row_dim] * ((dims[l->row_dim] + l->tile_rows - 1) / l->tile_rows) * cols;
-}
-
-static void loop_task(void* self, size_t index) {
-  const loop_task_t* task = self;
+static void run_tiles(const loop_task_t* task, int64_t begin, int64_t end) {
   const pd_loop_t* l = task->loop;
   char slots[PD_SLOT_BYTES] TT_ALIGNED(64);
   tt_tile_t t;
   tt_tile_begin(&t, task->plan, task->bases, l, slots);
-  int64_t begin = (int64_t)((__int128)task->tiles * (int64_t)index / task->tasks);
-  int64_t end = (int64_t)((__int128)task->tiles * (int64_t)(index + 1) / task->tasks);
-  int64_t n = t.dims[l->rank - 1], cols = (n + l->tile_cols - 1) / l->tile_cols, outer = l->elems / n;
+  int64_t n = t.dims[l->rank - 1];
   if (l->mode == PD_MODE_BLOCK) {
     for (int64_t i = begin; i < end; ++i) tile_block(&t, i);
   } else if (l->mode == PD_MODE_ROWS) {
+    int64_t outer = l->elems / n;
     for (int64_t i = begin; i < end; ++i) {
       int64_t row = i * l->tile_rows;
       tt_tile_rows(&t, row, TT_MIN((int64_t)l->tile_rows, outer - row), 0, n);
     }
   } else {
-    int64_t row = begin / cols, c = begin % cols;
+    int64_t row = 0, c = begin;
+    if (begin) { row = begin / l->col_tiles; c = begin % l->col_tiles; }
     for (int64_t i = begin; i < end; ++i) {
       int64_t col = c * l->tile_cols;
       tt_tile_rows(&t, row, 1, col, TT_MIN((int64_t)l->tile_cols, n - col));
-      if (++c == cols) { c = 0; ++row; }
+      if (++c == l->col_tiles) { c = 0; ++row; }
     }
   }
 }
 
+static void loop_task(void* self, size_t index) {
+  const loop_task_t* task = self;
+  __int128 tiles = task->loop->tiles;
+  run_tiles(task, (int64_t)(tiles * (int64_t)index / task->tasks), (int64_t)(tiles * (int64_t)(index + 1) / task->tasks));
+}
+
 void tt_loop_run(const tt_plan_t* plan, void* const* bases, const pd_loop_t* loop, tt_pool_t* pool) {
-  if (loop->elems == 0) return;
-  loop_task_t task = {plan, bases, loop, count_tiles(plan, loop), 1};
+  loop_task_t task = {plan, bases, loop, 1};
   int64_t work = loop->elems * (int64_t)loop->work;
-  if (work > GRAIN && task.tiles > 1) {
-    task.tasks = TT_MIN(TT_MIN((work + GRAIN - 1) / GRAIN, task.tiles), (int64_t)tt_pool_threads(pool) * 4);
+  if (work > GRAIN && loop->tiles > 1) {
+    task.tasks = TT_MIN(TT_MIN((work + GRAIN - 1) / GRAIN, loop->tiles), (int64_t)tt_pool_threads(pool) * 4);
   }
-  if (task.tasks <= 1) loop_task(&task, 0);
+  if (task.tasks <= 1) run_tiles(&task, 0, loop->tiles);
   else tt_pool_run(pool, (size_t)task.tasks, loop_task, &task);
 }
 

@@ -18,6 +18,7 @@ typedef struct tt_tile_s {
   const pd_access_t* accesses;
   const pd_instr_t* instrs;
   int64_t rows, cols, row_start[TT_MAX_RANK];
+  int64_t row_loaded;                 // what the once-a-row registers hold; -1 nothing
   char* at[PD_MAX_ACCESSES];          // first element of the current tile
   void* regs[PD_MAX_REGS];
 } tt_tile_t;
