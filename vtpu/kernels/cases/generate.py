@@ -428,8 +428,78 @@ def linalg():
     bad = np.array([[1., 2.], [2., 1.]])
     hand("cholesky_info", "%0:2 = stablehlo.custom_call @tt.cholesky(%arg0) {lower = true} : ({0}) -> ({r0}, {r1})\nreturn %0#0, %0#1 : {r0}, {r1}", [bad], [np.array([[np.nan, 0], [np.nan, np.nan]]), np.int32(2)])
 
+def random_programs():
+    """Random attributes; run after a change with `generate.py random`."""
+    def pick(*a): return a[rng.integers(len(a))]
+    ints = lambda lo, hi, n: tuple(int(v) for v in rng.integers(lo, hi, n))
+    for k in range(60):
+        dt, r = pick(f32, i32, bf16, u8), int(rng.integers(1, 5))
+        x = data(ints(1, 7, r), dt)
+        perm = tuple(int(v) for v in rng.permutation(r))
+        jit(f"transpose{k}", lambda x: lax.transpose(x, perm), x)
+        cfg = []
+        for d in x.shape:
+            i = int(rng.integers(0, 3)); lo, hi = ints(-2, 4, 2)
+            if d + max(0, d - 1) * i + lo + hi < 0: lo = hi = 0
+            cfg.append((lo, hi, i))
+        jit(f"pad{k}", lambda x: lax.pad(x, x.ravel()[0], cfg), x)
+        sizes = [int(rng.integers(1, d + 1)) for d in x.shape]
+        starts = [np.int32(v) for v in ints(-3, 8, r)]
+        jit(f"dslice{k}", lambda x, *s: lax.dynamic_slice(x, s, sizes), x, *starts)
+        jit(f"dupdate{k}", lambda x, u, *s: lax.dynamic_update_slice(x, u, s), x, data(sizes, dt), *starts)
+    for k in range(60):
+        r = int(rng.integers(1, 5)); shape = ints(1, 7, r); x = data(shape, pick(f32, i32, bf16, i8))
+        n = int(rng.integers(0, r + 1)); mapped = tuple(int(v) for v in rng.permutation(r)[:n])
+        collapsed = tuple(sorted(int(v) for v in rng.permutation(r)[:rng.integers(0, r + 1)]))
+        sizes = tuple(1 if d in collapsed else int(rng.integers(1, shape[d] + 1)) for d in range(r))
+        batch = ints(1, 5, int(rng.integers(0, 3)))
+        idx = rng.integers(-2, 8, (*batch, n)).astype(pick(i32, i64))
+        rank = len(batch) + r - len(collapsed)
+        offset = tuple(sorted(int(v) for v in rng.permutation(rank)[:r - len(collapsed)]))
+        dn = lax.GatherDimensionNumbers(offset_dims=offset, collapsed_slice_dims=collapsed, start_index_map=mapped)
+        out = jax.eval_shape(lambda x, i: lax.gather(x, i, dn, sizes, mode="clip"), x, idx)
+        jit(f"gather{k}", lambda x, i: lax.gather(x, i, dn, sizes, mode=lax.GatherScatterMode.PROMISE_IN_BOUNDS), x, np.clip(idx, 0, np.array([shape[d] - sizes[d] for d in mapped], idx.dtype)) if n else idx)
+        jit(f"gatherclip{k}", lambda x, i: lax.gather(x, i, dn, sizes, mode="clip"), x, idx)
+        sdn = lax.ScatterDimensionNumbers(update_window_dims=offset, inserted_window_dims=collapsed, scatter_dims_to_operand_dims=mapped)
+        u = data(out.shape, x.dtype)
+        if n == 0: continue   # XLA:CPU applies only one update then
+        for name, fn in (("add", lax.scatter_add), ("max", lax.scatter_max), ("mul", lax.scatter_mul)):
+            jit(f"scatter{name}{k}", lambda x, i, u: fn(x, i, u, sdn, mode=lax.GatherScatterMode.FILL_OR_DROP), x, idx, u, **({"atol": .5, "rtol": .1} if x.dtype == bf16 else {"atol": 1e-4}))
+    for k in range(60):
+        r = int(rng.integers(1, 5)); x = data(ints(1, 8, r), pick(f32, i32))
+        win, st, bd, wd = ints(1, 4, r), ints(1, 4, r), ints(1, 3, r), ints(1, 3, r)
+        pad = [ints(-1, 3, 2) for _ in range(r)]
+        try:
+            f = lambda x: lax.reduce_window(x, np.zeros((), x.dtype)[()], lax.add, win, st, pad, bd, wd)
+            if min(jax.eval_shape(f, x).shape) < 0: continue
+            jit(f"window{k}", f, x, atol=1e-4)
+        except Exception: pass
+        axes = tuple(sorted(int(v) for v in rng.permutation(r)[:rng.integers(0, r + 1)]))
+        jit(f"reduce{k}", lambda x: lax.reduce(x, np.zeros((), x.dtype)[()], lax.add, axes), x, atol=1e-4)
+    for k in range(60):
+        s = int(rng.integers(0, 4)); g = int(pick(1, 1, 2, 3)); bg = int(pick(1, 1, 2)) if g == 1 else 1
+        x = data((bg * int(rng.integers(1, 3)), g * int(rng.integers(1, 3)), *ints(1, 7, s)), pick(f32, i32))
+        w = data((g * bg * int(rng.integers(1, 3)), x.shape[1] // g, *ints(1, 4, s)), x.dtype)
+        perms = [tuple(int(v) for v in rng.permutation(s + 2)) for _ in range(3)]
+        dn = lax.ConvDimensionNumbers(*perms)
+        inv = lambda a, p: np.ascontiguousarray(np.transpose(a, np.argsort(p)))
+        st, ld, rd, pad = ints(1, 4, s), ints(1, 3, s), ints(1, 3, s), [ints(-1, 3, 2) for _ in range(s)]
+        f = lambda x, w: lax.conv_general_dilated(x, w, st, pad, ld, rd, dn, g, bg)
+        try: jit(f"conv{k}", f, inv(x, perms[0]), inv(w, perms[1]), atol=1e-3)
+        except Exception: pass
+    for k in range(40):
+        nb, nc, nl, nr = ints(0, 3, 4)
+        b, c, l, r = ints(1, 4, nb), ints(1, 5, nc), ints(1, 5, nl), ints(1, 5, nr)
+        pl, pr = rng.permutation(nb + nc + nl), rng.permutation(nb + nc + nr)
+        dt = pick(f32, i32, c64, f64)
+        il, ir = np.argsort(pl), np.argsort(pr)
+        x = data(tuple(np.array((*b, *c, *l), int)[pl]), dt); y = data(tuple(np.array((*b, *c, *r), int)[pr]), dt)
+        t = lambda v: tuple(int(q) for q in v)
+        jit(f"dot{k}", lambda x, y: lax.dot_general(x, y, ((t(il[nb:nb + nc]), t(ir[nb:nb + nc])), (t(il[:nb]), t(ir[:nb])))), x, y, atol=1e-4)
+
 groups = dict(move=move, index=index, sort=sort, window=window, dot=dot, conv=conv, fft=fft, linalg=linalg)
 if __name__ == "__main__":
+    more = dict(random=random_programs)
     for name in sys.argv[1:] or groups:
         rng = np.random.default_rng(7)
-        with open(HERE / f"{name}.txt", "w") as small, open(HERE / f"large_{name}.txt", "w") as large: groups[name]()
+        with open(HERE / f"{name}.txt", "w") as small, open(HERE / f"large_{name}.txt", "w") as large: {**groups, **more}[name]()
