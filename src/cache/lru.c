@@ -27,7 +27,8 @@ struct tt_lru_s {
 
 enum { INITIAL_BUCKETS = 256 };
 
-tt_status_t tt_lru_create(size_t capacity, tt_lru_value_fn_t retain, tt_lru_value_fn_t release, tt_lru_t** out_lru) {
+tt_status_t tt_lru_create(size_t capacity, tt_lru_value_fn_t retain, tt_lru_value_fn_t release,
+                          tt_lru_t** out_lru) {
   *out_lru = NULL;
   void* block = NULL;
   TT_RETURN_IF_ERROR(tt_alloc(sizeof(tt_lru_t), &block));
@@ -48,17 +49,28 @@ tt_status_t tt_lru_create(size_t capacity, tt_lru_value_fn_t retain, tt_lru_valu
   return TT_OK_STATUS;
 }
 
-static entry_t** bucket_of(tt_lru_t* lru, uint64_t hash) { return &lru->buckets[hash & (lru->bucket_count - 1)]; }
+static entry_t** bucket_of(tt_lru_t* lru, uint64_t hash) {
+  return &lru->buckets[hash & (lru->bucket_count - 1)];
+}
 
 static void unlink_recency(tt_lru_t* lru, entry_t* entry) {
-  if (entry->newer) entry->newer->older = entry->older; else lru->newest = entry->older;
-  if (entry->older) entry->older->newer = entry->newer; else lru->oldest = entry->newer;
+  if (entry->newer)
+    entry->newer->older = entry->older;
+  else
+    lru->newest = entry->older;
+  if (entry->older)
+    entry->older->newer = entry->newer;
+  else
+    lru->oldest = entry->newer;
 }
 
 static void link_newest(tt_lru_t* lru, entry_t* entry) {
   entry->newer = NULL;
   entry->older = lru->newest;
-  if (lru->newest) lru->newest->newer = entry; else lru->oldest = entry;
+  if (lru->newest)
+    lru->newest->newer = entry;
+  else
+    lru->oldest = entry;
   lru->newest = entry;
 }
 
@@ -70,7 +82,8 @@ static void unlink_entry(tt_lru_t* lru, entry_t* entry) {
   --lru->stats.entries;
 }
 
-// Moves the oldest entries over `limit` onto a list threaded through `chain`; freed by free_list without the lock.
+// Moves the oldest entries over `limit` onto a list threaded through `chain`; freed by free_list without
+// the lock.
 static entry_t* take_over(tt_lru_t* lru, size_t limit) {
   entry_t* list = NULL;
   while (lru->oldest && (size_t)lru->stats.entries > limit) {

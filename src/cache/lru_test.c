@@ -3,7 +3,10 @@
 #include "base/hash.h"
 #include "base/test.h"
 
-typedef struct counted_s { int references; int id; } counted_t;
+typedef struct counted_s {
+  int references;
+  int id;
+} counted_t;
 static void counted_retain(void* value) { ++((counted_t*)value)->references; }
 static void counted_release(void* value) { --((counted_t*)value)->references; }
 
@@ -75,7 +78,8 @@ TT_TEST(lru, allocation_failures_leave_it_whole) {
     tt_lru_t* lru = NULL;
     tt_status_t status = tt_lru_create(10, NULL, NULL, &lru);
     int value = 0;
-    for (int i = 0; i < 8 && tt_status_is_ok(status); ++i) status = tt_lru_insert(lru, (uint64_t)i, &i, sizeof(i), &value);
+    for (int i = 0; i < 8 && tt_status_is_ok(status); ++i)
+      status = tt_lru_insert(lru, (uint64_t)i, &i, sizeof(i), &value);
     tt_alloc_fault_arm(0);
     tt_status_free(status);
     tt_lru_release(lru);

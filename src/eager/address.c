@@ -18,7 +18,8 @@ tt_status_t tt_address_range_initialize(tt_address_range_t* range, size_t wanted
   void* base = NULL;
   for (; bytes >= MIN_RANGE && !base; base ? 0 : (bytes >>= 1)) base = tt_address_reserve_os(bytes);
   if (!base) {
-    return tt_status_create(TT_RESOURCE_EXHAUSTED, "cannot reserve %zu bytes of address space for a device (address-space limit?)",
+    return tt_status_create(TT_RESOURCE_EXHAUSTED,
+                            "cannot reserve %zu bytes of address space for a device (address-space limit?)",
                             MIN_RANGE);
   }
   unsigned range_shift = log2_up(bytes);
@@ -51,7 +52,8 @@ unsigned tt_address_class(const tt_address_range_t* range, size_t bytes) {
 
 // First run of `span` free chunks; chunk_count if there is none.
 static size_t find_free(tt_address_range_t* range, size_t span) {
-  while (range->first_free < range->chunk_count && range->chunks[range->first_free].kind != KIND_FREE) ++range->first_free;
+  while (range->first_free < range->chunk_count && range->chunks[range->first_free].kind != KIND_FREE)
+    ++range->first_free;
   size_t run = 0;
   for (size_t i = range->first_free; i < range->chunk_count; ++i) {
     run = range->chunks[i].kind == KIND_FREE ? run + 1 : 0;
@@ -61,7 +63,8 @@ static size_t find_free(tt_address_range_t* range, size_t span) {
 }
 
 static tt_status_t range_is_full(const tt_address_range_t* range, size_t bytes) {
-  return tt_status_create(TT_RESOURCE_EXHAUSTED, "no address range of %zu bytes is left in the device's reservation of %zu bytes",
+  return tt_status_create(TT_RESOURCE_EXHAUSTED,
+                          "no address range of %zu bytes is left in the device's reservation of %zu bytes",
                           bytes, range->bytes);
 }
 
@@ -78,7 +81,8 @@ static tt_status_t open_chunk(tt_address_range_t* range, unsigned shift) {
   return TT_OK_STATUS;
 }
 
-tt_status_t tt_address_allocate(tt_address_range_t* range, size_t bytes, tt_storage_t* owner, void** out_address) {
+tt_status_t tt_address_allocate(tt_address_range_t* range, size_t bytes, tt_storage_t* owner,
+                                void** out_address) {
   unsigned shift = tt_address_class(range, bytes);
   if (shift) {
     if (range->open[shift].next == range->open[shift].end) TT_RETURN_IF_ERROR(open_chunk(range, shift));
@@ -92,7 +96,8 @@ tt_status_t tt_address_allocate(tt_address_range_t* range, size_t bytes, tt_stor
   size_t head = find_free(range, span);
   if (head == range->chunk_count) return range_is_full(range, bytes);
   for (size_t i = 0; i < span; ++i) {
-    range->chunks[head + i] = (tt_address_chunk_t){.kind = i ? KIND_REST : KIND_HEAD, .span = (uint32_t)(i ? i : span)};
+    range->chunks[head + i] =
+        (tt_address_chunk_t){.kind = i ? KIND_REST : KIND_HEAD, .span = (uint32_t)(i ? i : span)};
   }
   range->chunks[head].owner = owner;
   *out_address = range->base + (head << range->chunk_shift);

@@ -41,7 +41,8 @@ TT_TEST(address, large_ranges_come_back) {
     TT_EXPECT(!tt_address_owner(&range, address));
   }
   void* address = NULL;
-  TT_EXPECT_ERROR(tt_address_allocate(&range, (size_t)5 << 30, fake(1), &address), TT_RESOURCE_EXHAUSTED, "reservation of");
+  TT_EXPECT_ERROR(tt_address_allocate(&range, (size_t)5 << 30, fake(1), &address), TT_RESOURCE_EXHAUSTED,
+                  "reservation of");
   tt_address_range_deinitialize(&range);
 }
 

@@ -12,8 +12,10 @@ tt_status_t tt_build_begin(tt_build_t* build, tt_frame_t* frame) {
   build->scratch = &frame->scratch;
   build->target = frame->engine->target;
   build->target.matmul_passes = (int)tt_setting_get(TT_SETTING_MATMUL_PASSES);
-  build->storages = tt_arena_alloc_array(build->scratch, frame->storage_count + 1, sizeof(tt_build_storage_t));
-  if (!build->storages) return tt_status_create(TT_RESOURCE_EXHAUSTED, "out of host memory building a program");
+  build->storages =
+      tt_arena_alloc_array(build->scratch, frame->storage_count + 1, sizeof(tt_build_storage_t));
+  if (!build->storages)
+    return tt_status_create(TT_RESOURCE_EXHAUSTED, "out of host memory building a program");
   for (size_t i = 0; i < frame->storage_count; ++i) {
     build->storages[i] = (tt_build_storage_t){.cell = frame->storages[i], .param = -1};
   }
@@ -45,11 +47,13 @@ static bool grow(tt_build_t* build, void** array, uint32_t* capacity, uint32_t c
   return true;
 }
 
-static tt_value_t* add_param(tt_build_t* build, tt_param_kind_t kind, uint32_t index, tt_dtype_t dtype, size_t rank,
-                             const int64_t* dims) {
-  if (!grow(build, (void**)&build->params, &build->param_capacity, build->param_count, sizeof(tt_param_t))) return NULL;
+static tt_value_t* add_param(tt_build_t* build, tt_param_kind_t kind, uint32_t index, tt_dtype_t dtype,
+                             size_t rank, const int64_t* dims) {
+  if (!grow(build, (void**)&build->params, &build->param_capacity, build->param_count, sizeof(tt_param_t)))
+    return NULL;
   tt_value_t* value = tt_b_func_add_arg(&build->b, build->func, tt_b_type(&build->b, dtype, rank, dims));
-  build->params[build->param_count++] = (tt_param_t){.kind = (uint8_t)kind, .dtype = (uint8_t)dtype, .index = index};
+  build->params[build->param_count++] =
+      (tt_param_t){.kind = (uint8_t)kind, .dtype = (uint8_t)dtype, .index = index};
   return value;
 }
 
@@ -73,12 +77,14 @@ static tt_value_t* base_of(tt_build_t* build, size_t storage) {
   tt_build_storage_t* s = &build->storages[storage];
   if (s->base || !s->cell->buffer) return s->base;
   s->param = (int32_t)build->param_count;
-  s->base = add_param(build, TT_PARAM_STORAGE, (uint32_t)storage, s->cell->dtype, s->cell->rank, s->cell->dims);
+  s->base =
+      add_param(build, TT_PARAM_STORAGE, (uint32_t)storage, s->cell->dtype, s->cell->rank, s->cell->dims);
   return s->base;
 }
 
 // A view without broadcast dimensions, of a bound storage.
-static tt_value_t* read_plain(tt_build_t* build, const tt_build_storage_t* s, const tt_tensor_t* view, const int64_t* sizes) {
+static tt_value_t* read_plain(tt_build_t* build, const tt_build_storage_t* s, const tt_tensor_t* view,
+                              const int64_t* sizes) {
   tt_builder_t* b = &build->b;
   const tt_storage_t* cell = s->cell;
   int64_t order[TT_MAX_RANK], elems = 0;
@@ -120,7 +126,8 @@ static tt_value_t* read_storage(tt_build_t* build, size_t storage, const tt_tens
   return is_broadcast ? tt_b_broadcast_to(&build->b, value, view->rank, view->sizes) : value;
 }
 
-// A CPU scalar; 64-bit Python numbers narrow where the device has no 64-bit floats (they are weak in promotion).
+// A CPU scalar; 64-bit Python numbers narrow where the device has no 64-bit floats (they are weak in
+// promotion).
 static tt_value_t* read_host(tt_build_t* build, size_t view_index, const tt_tensor_t* view) {
   tt_dtype_t dtype = view->dtype;
   if (view->is_wrapped_number && build->target.dtype_support[dtype] == TT_SUPPORT_REFUSED) {
@@ -135,7 +142,8 @@ tt_value_t* tt_build_read(tt_build_t* build, size_t view_index) {
   if (!tt_builder_ok(&build->b) || !view->is_defined) return NULL;
   if (view->host_scalar) return read_host(build, view_index, view);
   int32_t storage = build->frame->storage_of[view_index];
-  if (storage < 0) return tt_builder_fail(&build->b, TT_INVALID_ARGUMENT, "a tensor argument has no tpu storage");
+  if (storage < 0)
+    return tt_builder_fail(&build->b, TT_INVALID_ARGUMENT, "a tensor argument has no tpu storage");
   return read_storage(build, (size_t)storage, view);
 }
 
@@ -164,7 +172,8 @@ void tt_build_write(tt_build_t* build, size_t view_index, tt_value_t* value) {
   if (whole) {
     value = tt_b_transpose(b, value, order);
     // Keeping the old base's dimensions lets its buffer take the result.
-    if (s->param >= 0 && s->cell->dtype == view->dtype) value = tt_b_reshape(b, value, s->cell->rank, s->cell->dims);
+    if (s->param >= 0 && s->cell->dtype == view->dtype)
+      value = tt_b_reshape(b, value, s->cell->rank, s->cell->dims);
     s->current = value;
     return;
   }
@@ -177,7 +186,8 @@ void tt_build_write(tt_build_t* build, size_t view_index, tt_value_t* value) {
 tt_value_t* tt_build_scalar(tt_build_t* build, uint32_t index, tt_dtype_t dtype) {
   for (uint32_t i = 0; i < build->param_count; ++i) {
     const tt_param_t* param = &build->params[i];
-    if (param->kind == TT_PARAM_SCALAR && param->index == index && param->dtype == dtype) return tt_b_func_arg(build->func, i);
+    if (param->kind == TT_PARAM_SCALAR && param->index == index && param->dtype == dtype)
+      return tt_b_func_arg(build->func, i);
   }
   return add_param(build, TT_PARAM_SCALAR, index, dtype, 0, NULL);
 }
@@ -212,8 +222,11 @@ tt_value_t* tt_build_convert(tt_build_t* build, tt_value_t* value, tt_dtype_t dt
 // ---- results -----------------------------------------------------------------------------------
 static tt_eager_result_t* add_result(tt_build_t* build) {
   uint32_t capacity = build->result_capacity;
-  if (!grow(build, (void**)&build->results, &capacity, build->result_count, sizeof(tt_eager_result_t))) return NULL;
-  if (!grow(build, (void**)&build->result_values, &build->result_capacity, build->result_count, sizeof(tt_value_t*))) return NULL;
+  if (!grow(build, (void**)&build->results, &capacity, build->result_count, sizeof(tt_eager_result_t)))
+    return NULL;
+  if (!grow(build, (void**)&build->result_values, &build->result_capacity, build->result_count,
+            sizeof(tt_value_t*)))
+    return NULL;
   build->result_values[build->result_count] = NULL;
   tt_eager_result_t* result = &build->results[build->result_count++];
   memset(result, 0, sizeof(*result));
@@ -240,8 +253,10 @@ void tt_build_result(tt_build_t* build, tt_value_t* value, const int64_t* stride
   result->rank = (uint8_t)rank;
   result->bytes = (size_t)elems * tt_dtype_bytes(value->type->dtype);
   memcpy(result->sizes, value->type->dims, rank * sizeof(int64_t));
-  if (strides) memcpy(result->strides, strides, rank * sizeof(int64_t));
-  else tt_view_contiguous_strides(rank, result->sizes, result->strides);
+  if (strides)
+    memcpy(result->strides, strides, rank * sizeof(int64_t));
+  else
+    tt_view_contiguous_strides(rank, result->sizes, result->strides);
   if (elems == 0) return;   // nothing to compute: the storage stays unbound
   if (!tt_view_physical_order(rank, result->sizes, result->strides, order)) {
     tt_builder_fail(b, TT_INTERNAL, "result strides are not dense");
@@ -266,7 +281,9 @@ typedef struct outputs_s {
 
 static void add_output(outputs_t* outputs, bool is_storage, uint32_t index, tt_value_t* value) {
   tt_output_t* output = &outputs->outputs[outputs->count];
-  *output = (tt_output_t){.is_storage = is_storage, .index = index, .dtype = (uint8_t)value->type->dtype,
+  *output = (tt_output_t){.is_storage = is_storage,
+                          .index = index,
+                          .dtype = (uint8_t)value->type->dtype,
                           .rank = (uint8_t)value->type->rank};
   memcpy(output->dims, value->type->dims, value->type->rank * sizeof(int64_t));
   outputs->values[outputs->count++] = value;
@@ -296,12 +313,14 @@ static tt_status_t collect_outputs(tt_build_t* build, outputs_t* outputs) {
   return TT_OK_STATUS;
 }
 
-static tt_status_t make_program(tt_build_t* build, const outputs_t* outputs, const char* name, tt_eager_program_t** out) {
+static tt_status_t make_program(tt_build_t* build, const outputs_t* outputs, const char* name,
+                                tt_eager_program_t** out) {
   size_t params = tt_align_up(build->param_count * sizeof(tt_param_t), 16);
   size_t outs = tt_align_up(outputs->count * sizeof(tt_output_t), 16);
   size_t head = tt_align_up(sizeof(tt_eager_program_t), 16);
   void* block = NULL;
-  TT_RETURN_IF_ERROR(tt_alloc(head + params + outs + build->result_count * sizeof(tt_eager_result_t), &block));
+  TT_RETURN_IF_ERROR(
+      tt_alloc(head + params + outs + build->result_count * sizeof(tt_eager_result_t), &block));
   tt_eager_program_t* program = block;
   atomic_init(&program->references, 1);
   program->name = name;
@@ -314,7 +333,8 @@ static tt_status_t make_program(tt_build_t* build, const outputs_t* outputs, con
   program->random_words = build->random_words;
   if (build->param_count) memcpy(program->params, build->params, build->param_count * sizeof(tt_param_t));
   if (outputs->count) memcpy(program->outputs, outputs->outputs, outputs->count * sizeof(tt_output_t));
-  if (build->result_count) memcpy(program->results, build->results, build->result_count * sizeof(tt_eager_result_t));
+  if (build->result_count)
+    memcpy(program->results, build->results, build->result_count * sizeof(tt_eager_result_t));
   *out = program;
   return TT_OK_STATUS;
 }
@@ -339,7 +359,8 @@ tt_status_t tt_build_finish(tt_build_t* build, const char* name, tt_eager_progra
   TT_RETURN_IF_ERROR(make_program(build, &outputs, name, &program));
   tt_status_t status = TT_OK_STATUS;
   if (outputs.count || has_effects(build)) {
-    tt_program_options_t options = {.device = (size_t)build->frame->device, .matmul_passes = build->target.matmul_passes};
+    tt_program_options_t options = {.device = (size_t)build->frame->device,
+                                    .matmul_passes = build->target.matmul_passes};
     status = tt_program_compile(build->frame->engine->client, build->module, &options, &program->executable);
   }
   if (!tt_status_is_ok(status)) {

@@ -44,7 +44,8 @@ void tt_call_lower_scalar(const tt_arg_t* arg, bool is_value_arg, tt_larg_t* out
   out->is_value = is_value_arg && !tt_scalar_is_special(&out->scalar);
 }
 
-static void lower_arg(tt_build_t* build, const tt_arg_t* arg, uint32_t index, uint32_t value_args, tt_larg_t* out) {
+static void lower_arg(tt_build_t* build, const tt_arg_t* arg, uint32_t index, uint32_t value_args,
+                      tt_larg_t* out) {
   *out = (tt_larg_t){.kind = arg->kind, .count = arg->count};
   switch (arg->kind) {
     case TT_ARG_TENSOR: out->tensor = read_tensor(build, build->frame->arg_view[index]); break;
@@ -54,7 +55,8 @@ static void lower_arg(tt_build_t* build, const tt_arg_t* arg, uint32_t index, ui
         tt_builder_fail(&build->b, TT_RESOURCE_EXHAUSTED, "out of host memory building a program");
         return;
       }
-      for (uint32_t i = 0; i < arg->count; ++i) tensors[i] = read_tensor(build, build->frame->arg_view[index] + i);
+      for (uint32_t i = 0; i < arg->count; ++i)
+        tensors[i] = read_tensor(build, build->frame->arg_view[index] + i);
       out->tensors = tensors;
       break;
     }
@@ -101,7 +103,8 @@ static tt_status_t check_overlap(const tt_frame_t* frame, size_t written) {
   TT_RETURN_IF_ERROR(tt_overlap_check_internal(view));
   size_t inputs = frame->arg_view[frame->call->arg_count];
   for (size_t i = 0; i < inputs; ++i) {
-    if (i != written && frame->views[i]->is_defined) TT_RETURN_IF_ERROR(tt_overlap_check_partial(view, frame->views[i]));
+    if (i != written && frame->views[i]->is_defined)
+      TT_RETURN_IF_ERROR(tt_overlap_check_partial(view, frame->views[i]));
   }
   return TT_OK_STATUS;
 }
@@ -169,7 +172,8 @@ static tt_status_t place_result(lowering_t* lowering, const tt_aten_entry_t* ent
   const tt_lresult_t* result = &lowering->L.results[k];
   bool is_pointwise = entry && (entry->info.flags & TT_ATEN_POINTWISE);
   if (result->kind != TT_RESULT_TENSOR) {
-    tt_build_result_other(build, result->kind == TT_RESULT_INT ? TT_RESULT_INT : TT_RESULT_NONE, result->integer);
+    tt_build_result_other(build, result->kind == TT_RESULT_INT ? TT_RESULT_INT : TT_RESULT_NONE,
+                          result->integer);
     return TT_OK_STATUS;
   }
   size_t view = 0;
@@ -182,7 +186,8 @@ static tt_status_t place_result(lowering_t* lowering, const tt_aten_entry_t* ent
     }
     if (!same_sizes(out, result->value->type)) {   // the caller resizes and copies
       if (is_pointwise && !can_cast(result->value->type->dtype, out->dtype)) {
-        return tt_status_create(TT_INVALID_ARGUMENT, "result type %s can't be cast to the desired output type %s",
+        return tt_status_create(TT_INVALID_ARGUMENT,
+                                "result type %s can't be cast to the desired output type %s",
                                 tt_lx_torch_name(result->value->type->dtype), tt_lx_torch_name(out->dtype));
       }
       tt_build_result(build, tt_build_convert(build, result->value, out->dtype), NULL);
@@ -193,8 +198,9 @@ static tt_status_t place_result(lowering_t* lowering, const tt_aten_entry_t* ent
     return TT_OK_STATUS;
   }
   if (call->variant == TT_VARIANT_INPLACE) {
-    bool is_target = call->arg_count && (call->args[0].kind == TT_ARG_TENSORS ? view_of(build->frame, 0, k, &view)
-                                                                             : k == 0 && view_of(build->frame, 0, 0, &view));
+    bool is_target = call->arg_count &&
+                     (call->args[0].kind == TT_ARG_TENSORS ? view_of(build->frame, 0, k, &view)
+                                                           : k == 0 && view_of(build->frame, 0, 0, &view));
     if (is_target) {
       TT_RETURN_IF_ERROR(write_back(build, view, result->value, is_pointwise));
       tt_build_result_other(build, TT_RESULT_WRITTEN, 0);
@@ -202,7 +208,8 @@ static tt_status_t place_result(lowering_t* lowering, const tt_aten_entry_t* ent
     }
   }
   int64_t strides[TT_MAX_RANK];
-  if (is_pointwise && tt_type_is_static(result->value->type)) pointwise_strides(build, result->value->type, strides);
+  if (is_pointwise && tt_type_is_static(result->value->type))
+    pointwise_strides(build, result->value->type, strides);
   tt_build_result(build, result->value, is_pointwise ? strides : NULL);
   return TT_OK_STATUS;
 }
@@ -212,27 +219,31 @@ static void fill_out_dtypes(tt_lower_t* L, const tt_frame_t* frame) {
   L->variant = call->variant;
   if (call->variant == TT_VARIANT_OUT) {
     L->out_count = call->out_count;
-    for (uint32_t i = 0; i < call->out_count && i < TT_ARRAY_LENGTH(L->out_dtypes); ++i) L->out_dtypes[i] = call->outs[i].dtype;
+    for (uint32_t i = 0; i < call->out_count && i < TT_ARRAY_LENGTH(L->out_dtypes); ++i)
+      L->out_dtypes[i] = call->outs[i].dtype;
   } else if (call->variant == TT_VARIANT_INPLACE && frame->view_count) {
     L->out_count = 1;
     L->out_dtypes[0] = frame->views[0]->dtype;
   }
 }
 
-static tt_status_t run_lowering(lowering_t* lowering, int sized_phase, uint32_t sized_count, const int64_t* sized) {
+static tt_status_t run_lowering(lowering_t* lowering, int sized_phase, uint32_t sized_count,
+                                const int64_t* sized) {
   tt_build_t* build = lowering->build;
   tt_lower_t* L = &lowering->L;
   const tt_call_t* call = build->frame->call;
   if (call->op == TT_EAGER_OP_COPY) {
     L->op = "copy_";
     tt_value_t* value = tt_build_read(build, build->frame->arg_view[1]);
-    if (tt_builder_ok(&build->b)) tt_l_return(L, tt_build_convert(build, value, build->frame->views[0]->dtype));
+    if (tt_builder_ok(&build->b))
+      tt_l_return(L, tt_build_convert(build, value, build->frame->views[0]->dtype));
     return tt_builder_take_status(&build->b);
   }
   const tt_aten_entry_t* entry = tt_aten_entry(call->op);
   tt_larg_t* args = tt_arena_alloc_array(build->scratch, call->arg_count + 1u, sizeof(*args));
   if (!args) return tt_status_create(TT_RESOURCE_EXHAUSTED, "out of host memory building a program");
-  for (uint32_t i = 0; i < call->arg_count; ++i) lower_arg(build, &call->args[i], i, entry->value_args, &args[i]);
+  for (uint32_t i = 0; i < call->arg_count; ++i)
+    lower_arg(build, &call->args[i], i, entry->value_args, &args[i]);
   if (!tt_builder_ok(&build->b)) return tt_builder_take_status(&build->b);
   L->args = args;
   L->arg_count = call->arg_count;
@@ -242,12 +253,14 @@ static tt_status_t run_lowering(lowering_t* lowering, int sized_phase, uint32_t 
   return tt_lower_run(call->op, L);
 }
 
-static tt_status_t lower_call(tt_build_t* build, int sized_phase, uint32_t sized_count, const int64_t* sized) {
+static tt_status_t lower_call(tt_build_t* build, int sized_phase, uint32_t sized_count,
+                              const int64_t* sized) {
   const tt_call_t* call = build->frame->call;
   const tt_aten_entry_t* entry = call->op == TT_EAGER_OP_COPY ? NULL : tt_aten_entry(call->op);
   TT_RETURN_IF_ERROR(check_dtypes(build));
   if (entry && (entry->info.flags & TT_ATEN_VTPU_ONLY) && !build->target.is_vtpu) {
-    return tt_status_create(TT_UNIMPLEMENTED, "this op runs on the virtual TPU only, not on %s", build->target.name);
+    return tt_status_create(TT_UNIMPLEMENTED, "this op runs on the virtual TPU only, not on %s",
+                            build->target.name);
   }
   lowering_t lowering = {.build = build};
   tt_lower_t* L = &lowering.L;
@@ -260,15 +273,16 @@ static tt_status_t lower_call(tt_build_t* build, int sized_phase, uint32_t sized
   fill_out_dtypes(L, build->frame);
   TT_RETURN_IF_ERROR(run_lowering(&lowering, sized_phase, sized_count, sized));
   if (entry && (entry->info.flags & TT_ATEN_SIZED) && sized_phase == 0) {
-    if (L->result_count == 1 && L->results[0].kind == TT_RESULT_TENSOR) tt_build_result(build, L->results[0].value, NULL);
+    if (L->result_count == 1 && L->results[0].kind == TT_RESULT_TENSOR)
+      tt_build_result(build, L->results[0].value, NULL);
     return tt_builder_take_status(&build->b);
   }
   for (uint32_t k = 0; k < L->result_count; ++k) TT_RETURN_IF_ERROR(place_result(&lowering, entry, k));
   for (uint32_t k = 0; k < L->write_count; ++k) {
     size_t view = 0;
     if (!view_of(build->frame, L->writes[k].arg, L->writes[k].element, &view)) {
-      return tt_status_create(TT_INTERNAL, "%s writes argument %u, element %u, which is no tensor", L->op, L->writes[k].arg,
-                              L->writes[k].element);
+      return tt_status_create(TT_INTERNAL, "%s writes argument %u, element %u, which is no tensor", L->op,
+                              L->writes[k].arg, L->writes[k].element);
     }
     if (L->writes[k].value) TT_RETURN_IF_ERROR(write_back(build, view, L->writes[k].value, false));
   }
@@ -280,29 +294,34 @@ static tt_status_t forbidden(const tt_frame_t* frame) {
   tt_strbuf_t text;
   tt_strbuf_initialize(&text);
   tt_reasons_explain(frame, &text);
-  tt_status_t status = tt_status_create(TT_FAILED_PRECONDITION, "a compile was needed while recompiles are forbidden: %s", tt_strbuf_text(&text));
+  tt_status_t status =
+      tt_status_create(TT_FAILED_PRECONDITION, "a compile was needed while recompiles are forbidden: %s",
+                       tt_strbuf_text(&text));
   tt_strbuf_deinitialize(&text);
   return status;
 }
 
-static tt_status_t build_program(tt_frame_t* frame, int phase, uint32_t sized_count, const int64_t* sized, tt_eager_program_t** out) {
+static tt_status_t build_program(tt_frame_t* frame, int phase, uint32_t sized_count, const int64_t* sized,
+                                 tt_eager_program_t** out) {
   int64_t begin = tt_clock_ns();
   tt_build_t build;
   tt_status_t status = tt_build_begin(&build, frame);
   if (tt_status_is_ok(status)) status = lower_call(&build, phase, sized_count, sized);
-  if (tt_status_is_ok(status)) status = tt_build_finish(&build, tt_eager_op_name(frame->call->op, frame->call->variant), out);
+  if (tt_status_is_ok(status))
+    status = tt_build_finish(&build, tt_eager_op_name(frame->call->op, frame->call->variant), out);
   tt_build_end(&build);
   atomic_fetch_add_explicit(&build_ns, tt_clock_ns() - begin, memory_order_relaxed);
   return status;
 }
 
 // The program of the frame's call, from the cache or built. Retained.
-static tt_status_t find_program(tt_frame_t* frame, uint32_t value_args, int phase, uint32_t sized_count, const int64_t* sized,
-                                tt_eager_program_t** out_program) {
+static tt_status_t find_program(tt_frame_t* frame, uint32_t value_args, int phase, uint32_t sized_count,
+                                const int64_t* sized, tt_eager_program_t** out_program) {
   frame->key_count = 0;
   TT_RETURN_IF_ERROR(tt_signature_build(frame, value_args, sized_count, sized));
   uint64_t hash = tt_signature_hash(frame);
-  tt_eager_program_t* program = tt_lru_find(frame->engine->programs, hash, frame->key, frame->key_count * sizeof(uint64_t));
+  tt_eager_program_t* program =
+      tt_lru_find(frame->engine->programs, hash, frame->key, frame->key_count * sizeof(uint64_t));
   if (TT_LIKELY(program != NULL)) {
     atomic_fetch_add_explicit(&hits, 1, memory_order_relaxed);
     *out_program = program;
@@ -312,7 +331,8 @@ static tt_status_t find_program(tt_frame_t* frame, uint32_t value_args, int phas
   TT_RETURN_IF_ERROR(build_program(frame, phase, sized_count, sized, &program));
   atomic_fetch_add_explicit(&misses, 1, memory_order_relaxed);
   tt_reasons_record(frame);
-  tt_status_t status = tt_lru_insert(frame->engine->programs, hash, frame->key, frame->key_count * sizeof(uint64_t), program);
+  tt_status_t status =
+      tt_lru_insert(frame->engine->programs, hash, frame->key, frame->key_count * sizeof(uint64_t), program);
   if (!tt_status_is_ok(status)) {
     tt_eager_program_release(program);
     return status;
@@ -322,14 +342,16 @@ static tt_status_t find_program(tt_frame_t* frame, uint32_t value_args, int phas
 }
 
 // Phase 0 of an op whose result size depends on data: runs the size program and reads its answer.
-static tt_status_t read_sizes(tt_frame_t* frame, uint32_t value_args, uint32_t* out_count, const int64_t** out_sizes) {
+static tt_status_t read_sizes(tt_frame_t* frame, uint32_t value_args, uint32_t* out_count,
+                              const int64_t** out_sizes) {
   tt_eager_program_t* program = NULL;
   *out_count = 0;
   *out_sizes = NULL;
   TT_RETURN_IF_ERROR(find_program(frame, value_args, 0, 0, NULL, &program));
   tt_result_t result = {.kind = TT_RESULT_NONE};
   tt_status_t status = TT_OK_STATUS;
-  if (program->result_count > 1) status = tt_status_create(TT_INTERNAL, "a size program has %u results", program->result_count);
+  if (program->result_count > 1)
+    status = tt_status_create(TT_INTERNAL, "a size program has %u results", program->result_count);
   if (tt_status_is_ok(status)) status = tt_eager_program_run(program, frame, &result);
   tt_eager_program_release(program);
   TT_RETURN_IF_ERROR(status);
@@ -348,7 +370,8 @@ static tt_status_t execute(tt_frame_t* frame, tt_result_t* results, uint32_t cap
   const tt_call_t* call = frame->call;
   const tt_aten_entry_t* entry = call->op == TT_EAGER_OP_COPY ? NULL : tt_aten_entry(call->op);
   if (TT_UNLIKELY(!entry && call->op != TT_EAGER_OP_COPY)) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "op number %zu is not in the table of %zu", call->op, tt_aten_count());
+    return tt_status_create(TT_INVALID_ARGUMENT, "op number %zu is not in the table of %zu", call->op,
+                            tt_aten_count());
   }
   uint32_t value_args = entry ? entry->value_args : 0, sized_count = 0;
   const int64_t* sized = NULL;
@@ -359,7 +382,8 @@ static tt_status_t execute(tt_frame_t* frame, tt_result_t* results, uint32_t cap
   TT_RETURN_IF_ERROR(find_program(frame, value_args, is_sized ? 1 : 0, sized_count, sized, &program));
   tt_status_t status = TT_OK_STATUS;
   if (TT_UNLIKELY(program->result_count > capacity)) {
-    status = tt_status_create(TT_INVALID_ARGUMENT, "room for %u results, the op has %u", capacity, program->result_count);
+    status = tt_status_create(TT_INVALID_ARGUMENT, "room for %u results, the op has %u", capacity,
+                              program->result_count);
   }
   if (tt_status_is_ok(status)) status = tt_eager_program_run(program, frame, results);
   if (tt_status_is_ok(status)) *out_count = program->result_count;
@@ -367,7 +391,8 @@ static tt_status_t execute(tt_frame_t* frame, tt_result_t* results, uint32_t cap
   return status;
 }
 
-tt_status_t tt_call_execute(const tt_call_t* call, tt_result_t* results, uint32_t capacity, uint32_t* out_count) {
+tt_status_t tt_call_execute(const tt_call_t* call, tt_result_t* results, uint32_t capacity,
+                            uint32_t* out_count) {
   tt_engine_t* engine = NULL;
   tt_engine_device_t* device = NULL;
   tt_frame_t* frame = NULL;
@@ -387,7 +412,8 @@ tt_status_t tt_call_explain(const tt_call_t* call) {
   tt_frame_t* frame = NULL;
   TT_RETURN_IF_ERROR(tt_engine_device(call->device, &engine, &device));
   if (!tt_aten_entry(call->op)) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "op number %zu is not in the table of %zu", call->op, tt_aten_count());
+    return tt_status_create(TT_INVALID_ARGUMENT, "op number %zu is not in the table of %zu", call->op,
+                            tt_aten_count());
   }
   TT_RETURN_IF_ERROR(tt_frame_begin(engine, call->device, &frame));
   tt_status_t status = tt_frame_gather_call(frame, call);

@@ -1,4 +1,5 @@
-// Ops through the whole stack: cells, views, in-place, out=, keys. Run with TORCH_TPU_PLUGIN=path of libvtpu.so.
+// Ops through the whole stack: cells, views, in-place, out=, keys. Run with TORCH_TPU_PLUGIN=path of
+// libvtpu.so.
 #include "eager/test_support.h"
 
 static const float two_by_three[] = {1, 2, 3, 4, 5, 6};
@@ -11,7 +12,7 @@ TT_TEST(call, add_and_alpha) {
   TT_EXPECT_OK(call_one("add.Tensor", 3, args, &z));
   EXPECT_F32(&z, 2, 4, 6, 5, 7, 9);
   drop(&z);
-  args[2] = float_arg(10);   // a run-time value
+  args[2] = float_arg(10);  // a run-time value
   TT_EXPECT_OK(call_one("add.Tensor", 3, args, &z));
   EXPECT_F32(&z, 11, 22, 33, 14, 25, 36);
   drop(&z);
@@ -21,7 +22,7 @@ TT_TEST(call, add_and_alpha) {
   TT_EXPECT_OK(call_one("add.Tensor", 3, args, &z));
   EXPECT_F32(&z, 1 - 7.5f, 2 - 15.f, 3 - 22.5f, 4 - 7.5f, 5 - 15.f, 6 - 22.5f);
   tt_compile_stats(&after);
-  TT_EXPECT_EQ(after.misses, before.misses);   // another value is no other program
+  TT_EXPECT_EQ(after.misses, before.misses);  // another value is no other program
   drop(&x), drop(&y), drop(&z);
 }
 
@@ -31,7 +32,7 @@ TT_TEST(call, mm_of_transposed_views) {
   fixture_t t = fixture_view(&x, 2, (int64_t[]){3, 2}, (int64_t[]){1, 3}, 0);
   tt_arg_t args[] = {tensor_arg(&x), tensor_arg(&t)};
   TT_EXPECT_OK(call_one("mm", 2, args, &z));
-  EXPECT_F32(&z, 14, 32, 32, 77);   // numpy: x @ x.T
+  EXPECT_F32(&z, 14, 32, 32, 77);  // numpy: x @ x.T
   drop(&x), drop(&z);
 }
 
@@ -40,12 +41,16 @@ TT_TEST(call, sum_and_views) {
   TT_EXPECT_OK(fixture_make(&x, TT_DTYPE_F32, SIZES(2, 3), two_by_three));
   fixture_t column = fixture_view(&x, 1, (int64_t[]){2}, (int64_t[]){3}, 1);
   EXPECT_F32(&column, 2, 5);
-  fixture_t wide = fixture_view(&x, 3, (int64_t[]){2, 2, 2}, (int64_t[]){3, 0, 1}, 1);   // x[:, 1:].unsqueeze(1).expand(2, 2, 2)
+  fixture_t wide = fixture_view(&x, 3, (int64_t[]){2, 2, 2}, (int64_t[]){3, 0, 1},
+                                1);  // x[:, 1:].unsqueeze(1).expand(2, 2, 2)
   tt_arg_t args[] = {tensor_arg(&wide), tensor_arg(&column), int_arg(1)};
   TT_EXPECT_OK(call_one("add.Tensor", 3, args, &z));
   EXPECT_F32(&z, 4, 8, 4, 8, 7, 11, 7, 11);
   drop(&z);
-  tt_arg_t sum_args[] = {tensor_arg(&x), {.kind = TT_ARG_INTS, .count = 1, .ints = (int64_t[]){1}}, {.kind = TT_ARG_BOOL}, none_arg()};
+  tt_arg_t sum_args[] = {tensor_arg(&x),
+                         {.kind = TT_ARG_INTS, .count = 1, .ints = (int64_t[]){1}},
+                         {.kind = TT_ARG_BOOL},
+                         none_arg()};
   TT_EXPECT_OK(call_one("sum.dim_IntList", 4, sum_args, &z));
   EXPECT_F32(&z, 6, 15);
   drop(&x), drop(&z);
@@ -59,7 +64,7 @@ TT_TEST(call, inplace_on_views_writes_the_base) {
   tt_arg_t args[] = {tensor_arg(&column), tensor_arg(&y), int_arg(1)};
   TT_EXPECT_OK(call_inplace("add_.Tensor", 3, args));
   EXPECT_F32(&x, 1, 3, 3, 4, 7, 6);
-  fixture_t t = fixture_view(&x, 2, (int64_t[]){3, 2}, (int64_t[]){1, 3}, 0);   // x.T.mul_(2)
+  fixture_t t = fixture_view(&x, 2, (int64_t[]){3, 2}, (int64_t[]){1, 3}, 0);  // x.T.mul_(2)
   fixture_t two;
   TT_EXPECT_OK(fixture_make(&two, TT_DTYPE_F32, 0, NULL, (float[]){2}));
   tt_arg_t whole[] = {tensor_arg(&t), tensor_arg(&two)};
@@ -113,16 +118,20 @@ TT_TEST(call, out_variant_converts_and_resizes) {
 TT_TEST(call, overlaps_are_cpu_pytorchs) {
   fixture_t x;
   TT_EXPECT_OK(fixture_make(&x, TT_DTYPE_F32, SIZES(6), two_by_three));
-  fixture_t tail = fixture_view(&x, 1, (int64_t[]){5}, (int64_t[]){1}, 1), head = fixture_view(&x, 1, (int64_t[]){5}, (int64_t[]){1}, 0);
+  fixture_t tail = fixture_view(&x, 1, (int64_t[]){5}, (int64_t[]){1}, 1),
+            head = fixture_view(&x, 1, (int64_t[]){5}, (int64_t[]){1}, 0);
   tt_arg_t args[] = {tensor_arg(&tail), tensor_arg(&head), int_arg(1)};
-  TT_EXPECT_ERROR(call_inplace("add_.Tensor", 3, args), TT_INVALID_ARGUMENT, "some elements of the input tensor and the written-to tensor");
-  fixture_t even = fixture_view(&x, 1, (int64_t[]){3}, (int64_t[]){2}, 0), odd = fixture_view(&x, 1, (int64_t[]){3}, (int64_t[]){2}, 1);
+  TT_EXPECT_ERROR(call_inplace("add_.Tensor", 3, args), TT_INVALID_ARGUMENT,
+                  "some elements of the input tensor and the written-to tensor");
+  fixture_t even = fixture_view(&x, 1, (int64_t[]){3}, (int64_t[]){2}, 0),
+            odd = fixture_view(&x, 1, (int64_t[]){3}, (int64_t[]){2}, 1);
   tt_arg_t mixed[] = {tensor_arg(&even), tensor_arg(&odd), int_arg(1)};
   TT_EXPECT_OK(call_inplace("add_.Tensor", 3, mixed));
   EXPECT_F32(&x, 3, 2, 7, 4, 11, 6);
   fixture_t expanded = fixture_view(&x, 1, (int64_t[]){5}, (int64_t[]){0}, 0);
   args[0] = tensor_arg(&expanded);
-  TT_EXPECT_ERROR(call_inplace("add_.Tensor", 3, args), TT_INVALID_ARGUMENT, "more than one element of the written-to tensor");
+  TT_EXPECT_ERROR(call_inplace("add_.Tensor", 3, args), TT_INVALID_ARGUMENT,
+                  "more than one element of the written-to tensor");
   EXPECT_F32(&x, 3, 2, 7, 4, 11, 6);
   drop(&x);
 }
@@ -134,10 +143,12 @@ TT_TEST(call, broadcast_and_shape_errors) {
   tt_arg_t args[] = {tensor_arg(&x), tensor_arg(&y), int_arg(1)};
   fixture_t z;
   TT_EXPECT_ERROR(call_one("add.Tensor", 3, args, &z), TT_INVALID_ARGUMENT,
-                  "aten::add.Tensor(tensor<2x3xf32>, tensor<2xf32>, 1): The size of tensor a (3) must match the size of tensor b (2)");
+                  "aten::add.Tensor(tensor<2x3xf32>, tensor<2xf32>, 1): The size of tensor a (3) must match "
+                  "the size of tensor b (2)");
   fixture_t row = fixture_view(&x, 1, (int64_t[]){3}, (int64_t[]){1}, 0);
   tt_arg_t in[] = {tensor_arg(&row), tensor_arg(&x), int_arg(1)};
-  TT_EXPECT_ERROR(call_inplace("add_.Tensor", 3, in), TT_INVALID_ARGUMENT, "output with shape [3] doesn't match the broadcast shape [2, 3]");
+  TT_EXPECT_ERROR(call_inplace("add_.Tensor", 3, in), TT_INVALID_ARGUMENT,
+                  "output with shape [3] doesn't match the broadcast shape [2, 3]");
   drop(&x), drop(&y);
 }
 
@@ -145,7 +156,12 @@ TT_TEST(call, host_scalars_and_promotion) {
   fixture_t x, z;
   TT_EXPECT_OK(fixture_make(&x, TT_DTYPE_F32, SIZES(2, 3), two_by_three));
   double half = 0.5;
-  tt_arg_t number = {.kind = TT_ARG_TENSOR, .tensor = {.host_scalar = &half, .graph_value = -1, .dtype = TT_DTYPE_F64, .is_wrapped_number = true, .is_defined = true}};
+  tt_arg_t number = {.kind = TT_ARG_TENSOR,
+                     .tensor = {.host_scalar = &half,
+                                .graph_value = -1,
+                                .dtype = TT_DTYPE_F64,
+                                .is_wrapped_number = true,
+                                .is_defined = true}};
   tt_arg_t args[] = {tensor_arg(&x), number};
   TT_EXPECT_OK(call_one("mul.Tensor", 2, args, &z));
   TT_EXPECT_EQ(z.view.dtype, TT_DTYPE_F32);
@@ -173,7 +189,10 @@ TT_TEST(call, empty_tensors) {
   TT_EXPECT_EQ(z.sizes[0], 0);
   TT_EXPECT_EQ(z.sizes[1], 3);
   drop(&z);
-  tt_arg_t sum_args[] = {tensor_arg(&x), {.kind = TT_ARG_INTS, .count = 1, .ints = (int64_t[]){0}}, {.kind = TT_ARG_BOOL}, none_arg()};
+  tt_arg_t sum_args[] = {tensor_arg(&x),
+                         {.kind = TT_ARG_INTS, .count = 1, .ints = (int64_t[]){0}},
+                         {.kind = TT_ARG_BOOL},
+                         none_arg()};
   TT_EXPECT_OK(call_one("sum.dim_IntList", 4, sum_args, &z));
   EXPECT_F32(&z, 0, 0, 0);
   drop(&x), drop(&z);

@@ -74,8 +74,9 @@ tt_status_t tt_storage_allocate(int device_index, size_t bytes, tt_storage_t** o
   tt_engine_device_t* device = NULL;
   TT_RETURN_IF_ERROR(tt_engine_device(device_index, &engine, &device));
   tt_mutex_lock(&device->lock);
-  if (TT_LIKELY(bytes <= (size_t)INT64_MAX &&
-                (device->limit_bytes < 0 || (int64_t)bytes <= device->limit_bytes - device->allocated_bytes))) {
+  if (TT_LIKELY(
+          bytes <= (size_t)INT64_MAX &&
+          (device->limit_bytes < 0 || (int64_t)bytes <= device->limit_bytes - device->allocated_bytes))) {
     tt_status_t status = allocate_locked(device, device_index, bytes, out_storage);
     if (TT_UNLIKELY(!tt_status_is_ok(status))) ++device->out_of_memory_errors;
     tt_mutex_unlock(&device->lock);
@@ -84,10 +85,11 @@ tt_status_t tt_storage_allocate(int device_index, size_t bytes, tt_storage_t** o
   int64_t allocated = device->allocated_bytes, limit = device->limit_bytes;
   ++device->out_of_memory_errors;
   tt_mutex_unlock(&device->lock);
-  return tt_cell_out_of_memory(
-      device_index, tt_status_create(TT_RESOURCE_EXHAUSTED,
-                                     "tpu out of memory: tried to allocate %zu bytes on tpu:%d (limit %lld bytes, %lld allocated)",
-                                     bytes, device_index, (long long)limit, (long long)allocated));
+  return tt_cell_out_of_memory(device_index,
+                               tt_status_create(TT_RESOURCE_EXHAUSTED,
+                                                "tpu out of memory: tried to allocate %zu bytes on tpu:%d "
+                                                "(limit %lld bytes, %lld allocated)",
+                                                bytes, device_index, (long long)limit, (long long)allocated));
 }
 
 void tt_storage_retain(tt_storage_t* storage) {
@@ -208,8 +210,11 @@ static size_t collect_rows(tt_engine_device_t* device, size_t capacity, row_t* r
         rows[at] = rows[at - 1];
         --at;
       }
-      rows[at] = (row_t){.bytes = cell->bytes, .origin = cell->origin, .dtype = cell->dtype,
-                         .rank = TT_MIN(cell->rank, TT_MAX_RANK), .is_bound = cell->buffer != NULL};
+      rows[at] = (row_t){.bytes = cell->bytes,
+                         .origin = cell->origin,
+                         .dtype = cell->dtype,
+                         .rank = TT_MIN(cell->rank, TT_MAX_RANK),
+                         .is_bound = cell->buffer != NULL};
       memcpy(rows[at].dims, cell->dims, sizeof(rows[at].dims));
     }
   }
@@ -248,7 +253,8 @@ tt_status_t tt_cell_out_of_memory(int device, tt_status_t status) {
   tt_strbuf_initialize(&text);
   tt_status_t printed = print_table(&engine->devices[device], device, TABLE_ROWS, &text);
   if (tt_status_is_ok(printed)) {
-    tt_status_t full = tt_status_create(tt_status_code(status), "%s\n%s", tt_status_message(status), tt_strbuf_text(&text));
+    tt_status_t full =
+        tt_status_create(tt_status_code(status), "%s\n%s", tt_status_message(status), tt_strbuf_text(&text));
     tt_status_free(status);
     status = full;
   }

@@ -1,4 +1,5 @@
-// A storage is a value cell: unbound, ready(buffer), or, on plugins that fail late, a buffer that carries its error.
+// A storage is a value cell: unbound, ready(buffer), or, on plugins that fail late, a buffer that carries
+// its error.
 //
 // Execution is inline: a call looks its executable up and runs it on the caller's thread; a plugin's own
 // asynchrony is the queue. So there is no pending state here.
@@ -31,21 +32,21 @@ struct tt_storage_s {
   size_t bytes;
   void* address;
   tt_mutex_t lock;
-  tt_rt_buffer_t* buffer;      // NULL: unbound
-  const char* origin;          // name of the op that wrote it last; static
+  tt_rt_buffer_t* buffer;  // NULL: unbound
+  const char* origin;  // name of the op that wrote it last; static
   uint32_t version;
   int32_t holds;
-  uint8_t dtype, rank;         // canonical form; meaningless while unbound
-  bool is_raw;                 // written as bytes: the first typed whole view re-forms it once
-  uint8_t size_class;          // address.h; 0: large
+  uint8_t dtype, rank;  // canonical form; meaningless while unbound
+  bool is_raw;  // written as bytes: the first typed whole view re-forms it once
+  uint8_t size_class;  // address.h; 0: large
   int64_t dims[TT_MAX_RANK];
-  tt_storage_t* next;          // free list
+  tt_storage_t* next;  // free list
 };
 
 // Binds (takes the reference on `buffer`); the previous buffer is handed back for release after unlocking.
 // Under the lock, or before anyone else knows the storage.
-static inline tt_rt_buffer_t* tt_cell_bind(tt_storage_t* cell, tt_rt_buffer_t* buffer, uint8_t dtype, size_t rank,
-                                           const int64_t* dims, const char* origin) {
+static inline tt_rt_buffer_t* tt_cell_bind(tt_storage_t* cell, tt_rt_buffer_t* buffer, uint8_t dtype,
+                                           size_t rank, const int64_t* dims, const char* origin) {
   tt_rt_buffer_t* before = cell->buffer;
   cell->buffer = buffer;
   cell->dtype = dtype;
@@ -63,7 +64,8 @@ void tt_cells_unlock(size_t count, tt_storage_t** cells);
 // The buffer for reading without the lock (E6); NULL if unbound. Ends with tt_cell_unhold.
 tt_rt_buffer_t* tt_cell_hold(tt_storage_t* cell);
 void tt_cell_unhold(tt_storage_t* cell, tt_rt_buffer_t* buffer);
-// "RESOURCE_EXHAUSTED" with the table of the largest live storages of the device (annotates `status`, consumed).
+// "RESOURCE_EXHAUSTED" with the table of the largest live storages of the device (annotates `status`,
+// consumed).
 tt_status_t tt_cell_out_of_memory(int device, tt_status_t status) TT_MUST_USE;
 
 #endif  // TT_EAGER_CELL_H_

@@ -11,7 +11,8 @@ TT_TEST(cell, addresses_e8_e9) {
   TT_EXPECT_OK(tt_storage_allocate(0, 1000, &a));
   TT_EXPECT_OK(tt_storage_allocate(0, 1000, &b));
   TT_EXPECT_OK(tt_storage_allocate(0, 0, &empty));
-  TT_EXPECT(tt_storage_address(a) && tt_storage_address(empty) && tt_storage_address(a) != tt_storage_address(b));
+  TT_EXPECT(tt_storage_address(a) && tt_storage_address(empty) &&
+            tt_storage_address(a) != tt_storage_address(b));
   size_t offset = 0;
   TT_EXPECT(tt_storage_from_address((char*)tt_storage_address(a) + 999, &offset) == a);
   TT_EXPECT_EQ(offset, 999);
@@ -37,7 +38,8 @@ TT_TEST(cell, budget_e7) {
   TT_EXPECT_OK(tt_device_memory_stats(0, &during));
   TT_EXPECT_EQ(during.allocated_bytes - before.allocated_bytes, 5000);
   tt_storage_t* huge = NULL;
-  TT_EXPECT_ERROR(tt_storage_allocate(0, (size_t)1 << 62, &huge), TT_RESOURCE_EXHAUSTED, "largest live storages of tpu:0");
+  TT_EXPECT_ERROR(tt_storage_allocate(0, (size_t)1 << 62, &huge), TT_RESOURCE_EXHAUSTED,
+                  "largest live storages of tpu:0");
   TT_EXPECT(!huge);
   TT_EXPECT_OK(tt_device_memory_stats(0, &during));
   TT_EXPECT_EQ(during.out_of_memory_errors - before.out_of_memory_errors, 1);
@@ -59,7 +61,13 @@ TT_TEST(cell, bytes_and_forms) {
   TT_EXPECT_EQ(s->dtype, TT_DTYPE_U8);
   TT_EXPECT(s->is_raw);
   int64_t sizes[2] = {2, 3}, strides[2] = {3, 1};
-  tt_tensor_t view = {.storage = s, .graph_value = -1, .dtype = TT_DTYPE_F32, .rank = 2, .is_defined = true, .sizes = sizes, .strides = strides};
+  tt_tensor_t view = {.storage = s,
+                      .graph_value = -1,
+                      .dtype = TT_DTYPE_F32,
+                      .rank = 2,
+                      .is_defined = true,
+                      .sizes = sizes,
+                      .strides = strides};
   fixture_t z;
   tt_arg_t args[] = {{.kind = TT_ARG_TENSOR, .tensor = view}};
   TT_EXPECT_OK(call_one("neg", 1, args, &z));
@@ -135,7 +143,11 @@ TT_TEST(cell, copies_convert_and_stride) {
 }
 
 // ---- two threads writing disjoint views both win (E4) ------------------------------------------
-typedef struct writer_s { fixture_t* x; int64_t row; bool ok; } writer_t;
+typedef struct writer_s {
+  fixture_t* x;
+  int64_t row;
+  bool ok;
+} writer_t;
 static void write_rows(void* arg) {
   writer_t* w = arg;
   fixture_t row = fixture_view(w->x, 1, (int64_t[]){64}, (int64_t[]){1}, w->row * 64), one;
@@ -169,7 +181,9 @@ TT_TEST(cell, disjoint_views_in_two_threads_e4) {
 }
 
 // x.add_(y) beside y.add_(x): no deadlock, because cells are locked in address order.
-typedef struct crossing_s { fixture_t *x, *y; } crossing_t;
+typedef struct crossing_s {
+  fixture_t *x, *y;
+} crossing_t;
 static void cross(void* arg) {
   crossing_t* c = arg;
   tt_arg_t args[] = {tensor_arg(c->x), tensor_arg(c->y), int_arg(0)};

@@ -1,7 +1,7 @@
 // Moving data: host <-> storage, storage <-> storage, device <-> device.
 //
-// Whole dense destinations are bound directly; all else goes through one program, `copy_` (read view, convert,
-// write view), so that views have one implementation.
+// Whole dense destinations are bound directly; all else goes through one program, `copy_` (read view,
+// convert, write view), so that views have one implementation.
 #include <string.h>
 
 #include "base/alloc.h"
@@ -31,17 +31,21 @@ static void count_to_host(size_t bytes) {
 
 // A view that covers its storage whole and dense; out_order as tt_view_physical_order.
 static bool is_whole(const tt_tensor_t* view, int64_t elems, int64_t* out_order) {
-  return view->offset == 0 && view->rank <= TT_MAX_RANK && (size_t)elems * tt_dtype_bytes(view->dtype) == view->storage->bytes &&
+  return view->offset == 0 && view->rank <= TT_MAX_RANK &&
+         (size_t)elems * tt_dtype_bytes(view->dtype) == view->storage->bytes &&
          tt_view_physical_order(view->rank, view->sizes, view->strides, out_order);
 }
 
 static tt_status_t check_view(const tt_tensor_t* view, const char* what, int64_t* out_elems) {
-  if (!view->storage || !view->is_defined) return tt_status_create(TT_INVALID_ARGUMENT, "%s: the tensor has no tpu storage", what);
+  if (!view->storage || !view->is_defined)
+    return tt_status_create(TT_INVALID_ARGUMENT, "%s: the tensor has no tpu storage", what);
   if (view->dtype == 0 || view->dtype >= TT_DTYPE_COUNT || view->dtype == TT_DTYPE_TOKEN) {
-    return tt_status_create(TT_UNIMPLEMENTED, "%s: dtype number %d is not one that tpu knows", what, view->dtype);
+    return tt_status_create(TT_UNIMPLEMENTED, "%s: dtype number %d is not one that tpu knows", what,
+                            view->dtype);
   }
   if (view->rank > TT_MAX_RANK) {
-    return tt_status_create(TT_UNIMPLEMENTED, "%s: a tensor of %d dimensions: tpu supports up to %d", what, view->rank, TT_MAX_RANK);
+    return tt_status_create(TT_UNIMPLEMENTED, "%s: a tensor of %d dimensions: tpu supports up to %d", what,
+                            view->rank, TT_MAX_RANK);
   }
   if (!tt_view_numel(view->rank, view->sizes, out_elems)) {
     return tt_status_create(TT_INVALID_ARGUMENT, "%s: sizes are negative or overflow", what);
@@ -56,8 +60,8 @@ static tt_status_t check_support(tt_engine_t* engine, int device, tt_dtype_t dty
 }
 
 // Binds under the cell's lock and releases what was there after it.
-static void rebind(tt_storage_t* cell, tt_rt_buffer_t* buffer, tt_dtype_t dtype, size_t rank, const int64_t* dims,
-                   const char* origin, bool is_raw) {
+static void rebind(tt_storage_t* cell, tt_rt_buffer_t* buffer, tt_dtype_t dtype, size_t rank,
+                   const int64_t* dims, const char* origin, bool is_raw) {
   tt_mutex_lock(&cell->lock);
   tt_rt_buffer_t* before = tt_cell_bind(cell, buffer, (uint8_t)dtype, rank, dims, origin);
   cell->is_raw = is_raw;
@@ -66,16 +70,26 @@ static void rebind(tt_storage_t* cell, tt_rt_buffer_t* buffer, tt_dtype_t dtype,
 }
 
 // A dense view of all of `storage` with from's sizes.
-static tt_tensor_t dense_view(tt_storage_t* storage, tt_dtype_t dtype, size_t rank, const int64_t* sizes, int64_t* strides) {
+static tt_tensor_t dense_view(tt_storage_t* storage, tt_dtype_t dtype, size_t rank, const int64_t* sizes,
+                              int64_t* strides) {
   tt_view_contiguous_strides(rank, sizes, strides);
-  return (tt_tensor_t){.storage = storage, .graph_value = -1, .dtype = (uint8_t)dtype, .rank = (uint8_t)rank, .is_defined = true,
-                       .sizes = sizes, .strides = strides};
+  return (tt_tensor_t){.storage = storage,
+                       .graph_value = -1,
+                       .dtype = (uint8_t)dtype,
+                       .rank = (uint8_t)rank,
+                       .is_defined = true,
+                       .sizes = sizes,
+                       .strides = strides};
 }
 
 // ---- on one device -----------------------------------------------------------------------------
 static tt_status_t copy_program(const tt_tensor_t* to, const tt_tensor_t* from) {
   tt_arg_t args[2] = {{.kind = TT_ARG_TENSOR, .tensor = *to}, {.kind = TT_ARG_TENSOR, .tensor = *from}};
-  tt_call_t call = {.op = TT_EAGER_OP_COPY, .variant = TT_VARIANT_INPLACE, .device = to->storage->device, .arg_count = 2, .args = args};
+  tt_call_t call = {.op = TT_EAGER_OP_COPY,
+                    .variant = TT_VARIANT_INPLACE,
+                    .device = to->storage->device,
+                    .arg_count = 2,
+                    .args = args};
   tt_result_t result;
   uint32_t count = 0;
   return tt_call_execute(&call, &result, 1, &count);
@@ -86,7 +100,8 @@ tt_status_t tt_tensor_from_host(const tt_tensor_t* to, const void* host, tt_dtyp
   int64_t elems = 0, order[TT_MAX_RANK];
   TT_RETURN_IF_ERROR(check_view(to, "copy to tpu", &elems));
   if (host_dtype == TT_DTYPE_INVALID || host_dtype >= TT_DTYPE_COUNT || host_dtype == TT_DTYPE_TOKEN) {
-    return tt_status_create(TT_UNIMPLEMENTED, "copy to tpu: dtype number %d is not one that tpu knows", (int)host_dtype);
+    return tt_status_create(TT_UNIMPLEMENTED, "copy to tpu: dtype number %d is not one that tpu knows",
+                            (int)host_dtype);
   }
   if (elems == 0) return TT_OK_STATUS;
   tt_engine_t* engine = NULL;
@@ -105,9 +120,11 @@ tt_status_t tt_tensor_from_host(const tt_tensor_t* to, const void* host, tt_dtyp
       byte_strides[j] = logical[order[j]] * (int64_t)size;
       is_permuted |= order[j] != (int64_t)j;
     }
-    tt_status_t status =
-        is_permuted ? tt_rt_buffer_from_host_strided(engine->client, (size_t)index, host_dtype, to->rank, dims, byte_strides, host, &buffer)
-                    : tt_rt_buffer_from_host(engine->client, (size_t)index, host_dtype, to->rank, dims, host, &buffer);
+    tt_status_t status = is_permuted
+                             ? tt_rt_buffer_from_host_strided(engine->client, (size_t)index, host_dtype,
+                                                              to->rank, dims, byte_strides, host, &buffer)
+                             : tt_rt_buffer_from_host(engine->client, (size_t)index, host_dtype, to->rank,
+                                                      dims, host, &buffer);
     TT_RETURN_IF_ERROR(status);
     rebind(to->storage, buffer, host_dtype, to->rank, dims, "host", false);
     count_to_device((size_t)elems * size);
@@ -115,7 +132,8 @@ tt_status_t tt_tensor_from_host(const tt_tensor_t* to, const void* host, tt_dtyp
   }
   tt_storage_t* temporary = NULL;
   TT_RETURN_IF_ERROR(tt_storage_allocate(index, (size_t)elems * size, &temporary));
-  tt_status_t status = tt_rt_buffer_from_host(engine->client, (size_t)index, host_dtype, to->rank, to->sizes, host, &buffer);
+  tt_status_t status =
+      tt_rt_buffer_from_host(engine->client, (size_t)index, host_dtype, to->rank, to->sizes, host, &buffer);
   if (tt_status_is_ok(status)) {
     rebind(temporary, buffer, host_dtype, to->rank, to->sizes, "host", false);
     int64_t strides[TT_MAX_RANK];
@@ -129,7 +147,8 @@ tt_status_t tt_tensor_from_host(const tt_tensor_t* to, const void* host, tt_dtyp
 
 // ---- device -> host ----------------------------------------------------------------------------
 // Rows of a strided view out of memory that the plugin shows; `data` is the element at offset 0 of the view.
-static void gather_strided(size_t rank, const int64_t* sizes, const int64_t* strides, size_t size, const char* data, char* out) {
+static void gather_strided(size_t rank, const int64_t* sizes, const int64_t* strides, size_t size,
+                           const char* data, char* out) {
   int64_t index[TT_MAX_RANK] = {0};
   size_t inner = rank ? rank - 1 : 0;
   int64_t count = rank ? sizes[inner] : 1, step = rank ? strides[inner] * (int64_t)size : 0;
@@ -152,9 +171,10 @@ static void gather_strided(size_t rank, const int64_t* sizes, const int64_t* str
   }
 }
 
-enum { DIRECT_BYTES = 1 << 16 };   // above, a program's kernels beat the plain loop
+enum { DIRECT_BYTES = 1 << 16 };  // above, a program's kernels beat the plain loop
 
-static tt_status_t read_held(const tt_tensor_t* from, tt_rt_buffer_t* buffer, bool is_dense, int64_t elems, void* host, bool* out_done) {
+static tt_status_t read_held(const tt_tensor_t* from, tt_rt_buffer_t* buffer, bool is_dense, int64_t elems,
+                             void* host, bool* out_done) {
   size_t size = tt_dtype_bytes(from->dtype), bytes = (size_t)elems * size;
   *out_done = true;
   if (is_dense && bytes == tt_rt_buffer_bytes(buffer)) return tt_rt_buffer_to_host(buffer, host, bytes);
@@ -162,8 +182,10 @@ static tt_status_t read_held(const tt_tensor_t* from, tt_rt_buffer_t* buffer, bo
   if (data && (is_dense || bytes <= DIRECT_BYTES)) {
     TT_RETURN_IF_ERROR(tt_rt_buffer_await(buffer));
     data += from->offset * (int64_t)size;
-    if (is_dense) memcpy(host, data, bytes);
-    else gather_strided(from->rank, from->sizes, from->strides, size, data, host);
+    if (is_dense)
+      memcpy(host, data, bytes);
+    else
+      gather_strided(from->rank, from->sizes, from->strides, size, data, host);
     return TT_OK_STATUS;
   }
   *out_done = false;
@@ -178,13 +200,14 @@ tt_status_t tt_tensor_to_host(const tt_tensor_t* from, void* host) {
   TT_RETURN_IF_ERROR(tt_engine_get(&engine));
   size_t bytes = (size_t)elems * tt_dtype_bytes(from->dtype);
   tt_rt_buffer_t* buffer = tt_cell_hold(from->storage);
-  if (!buffer) {   // E1
+  if (!buffer) {  // E1
     memset(host, 0, bytes);
     return TT_OK_STATUS;
   }
   // Bytes are bytes: the canonical dtype does not matter for reading dense memory.
   bool done = false;
-  tt_status_t status = read_held(from, buffer, tt_view_is_contiguous(from->rank, from->sizes, from->strides), elems, host, &done);
+  tt_status_t status = read_held(from, buffer, tt_view_is_contiguous(from->rank, from->sizes, from->strides),
+                                 elems, host, &done);
   tt_cell_unhold(from->storage, buffer);
   if (tt_status_is_ok(status) && !done) {
     tt_storage_t* temporary = NULL;
@@ -202,7 +225,8 @@ tt_status_t tt_tensor_to_host(const tt_tensor_t* from, void* host) {
 }
 
 // ---- tensor -> tensor --------------------------------------------------------------------------
-// from's bytes, dense, as a buffer on device `to`. Through a dense temporary if the view is not its whole base.
+// from's bytes, dense, as a buffer on device `to`. Through a dense temporary if the view is not its whole
+// base.
 static tt_status_t cross_buffer(const tt_tensor_t* from, int to_device, tt_rt_buffer_t** out_buffer) {
   int64_t elems = 0, strides[TT_MAX_RANK];
   tt_view_numel(from->rank, from->sizes, &elems);
@@ -211,7 +235,8 @@ static tt_status_t cross_buffer(const tt_tensor_t* from, int to_device, tt_rt_bu
   TT_RETURN_IF_ERROR(tt_storage_allocate(from->storage->device, bytes, &temporary));
   tt_tensor_t dense = dense_view(temporary, from->dtype, from->rank, from->sizes, strides);
   tt_status_t status = copy_program(&dense, from);
-  if (tt_status_is_ok(status)) status = tt_rt_buffer_copy_to_device(temporary->buffer, (size_t)to_device, out_buffer);
+  if (tt_status_is_ok(status))
+    status = tt_rt_buffer_copy_to_device(temporary->buffer, (size_t)to_device, out_buffer);
   tt_storage_release(temporary);
   return status;
 }
@@ -220,12 +245,14 @@ static tt_status_t copy_across(const tt_tensor_t* to, const tt_tensor_t* from, i
   tt_rt_buffer_t* buffer = NULL;
   int64_t order[TT_MAX_RANK], strides[TT_MAX_RANK];
   TT_RETURN_IF_ERROR(cross_buffer(from, to->storage->device, &buffer));
-  if (to->dtype == from->dtype && is_whole(to, elems, order) && tt_view_is_contiguous(to->rank, to->sizes, to->strides)) {
+  if (to->dtype == from->dtype && is_whole(to, elems, order) &&
+      tt_view_is_contiguous(to->rank, to->sizes, to->strides)) {
     rebind(to->storage, buffer, from->dtype, from->rank, from->sizes, "copy_", false);
     return TT_OK_STATUS;
   }
   tt_storage_t* temporary = NULL;
-  tt_status_t status = tt_storage_allocate(to->storage->device, (size_t)elems * tt_dtype_bytes(from->dtype), &temporary);
+  tt_status_t status =
+      tt_storage_allocate(to->storage->device, (size_t)elems * tt_dtype_bytes(from->dtype), &temporary);
   if (!tt_status_is_ok(status)) {
     tt_rt_buffer_release(buffer);
     return status;
@@ -241,7 +268,9 @@ tt_status_t tt_tensor_copy(const tt_tensor_t* to, const tt_tensor_t* from) {
   int64_t elems = 0, from_elems = 0;
   TT_RETURN_IF_ERROR(check_view(to, "copy_", &elems));
   if (from->host_scalar) {
-    if (from->rank != to->rank) return tt_status_create(TT_INVALID_ARGUMENT, "copy_: a CPU scalar into a tensor of %d dimensions", to->rank);
+    if (from->rank != to->rank)
+      return tt_status_create(TT_INVALID_ARGUMENT, "copy_: a CPU scalar into a tensor of %d dimensions",
+                              to->rank);
     return copy_program(to, from);
   }
   TT_RETURN_IF_ERROR(check_view(from, "copy_", &from_elems));
@@ -255,13 +284,20 @@ tt_status_t tt_tensor_copy(const tt_tensor_t* to, const tt_tensor_t* from) {
 static tt_status_t check_bytes(const tt_storage_t* storage, size_t offset, size_t bytes, const char* what) {
   size_t end;
   if (tt_checked_add(offset, bytes, &end) && end <= storage->bytes) return TT_OK_STATUS;
-  return tt_status_create(TT_OUT_OF_RANGE, "%s: bytes %zu to %zu + %zu lie outside the storage of %zu bytes", what, offset, offset,
-                          bytes, storage->bytes);
+  return tt_status_create(TT_OUT_OF_RANGE, "%s: bytes %zu to %zu + %zu lie outside the storage of %zu bytes",
+                          what, offset, offset, bytes, storage->bytes);
 }
 
-static tt_tensor_t byte_view(tt_storage_t* storage, size_t offset, const int64_t* size, const int64_t* stride) {
-  return (tt_tensor_t){.storage = storage, .graph_value = -1, .dtype = TT_DTYPE_U8, .rank = 1, .is_defined = true, .sizes = size,
-                       .strides = stride, .offset = (int64_t)offset};
+static tt_tensor_t byte_view(tt_storage_t* storage, size_t offset, const int64_t* size,
+                             const int64_t* stride) {
+  return (tt_tensor_t){.storage = storage,
+                       .graph_value = -1,
+                       .dtype = TT_DTYPE_U8,
+                       .rank = 1,
+                       .is_defined = true,
+                       .sizes = size,
+                       .strides = stride,
+                       .offset = (int64_t)offset};
 }
 
 tt_status_t tt_storage_read(tt_storage_t* storage, size_t offset, size_t bytes, void* out_data) {
@@ -280,7 +316,8 @@ tt_status_t tt_storage_write(tt_storage_t* storage, size_t offset, size_t bytes,
   int64_t size = (int64_t)bytes, stride = 1;
   if (bytes == storage->bytes) {
     tt_rt_buffer_t* buffer = NULL;
-    TT_RETURN_IF_ERROR(tt_rt_buffer_from_host(engine->client, (size_t)storage->device, TT_DTYPE_U8, 1, &size, data, &buffer));
+    TT_RETURN_IF_ERROR(tt_rt_buffer_from_host(engine->client, (size_t)storage->device, TT_DTYPE_U8, 1, &size,
+                                              data, &buffer));
     rebind(storage, buffer, TT_DTYPE_U8, 1, &size, "host", true);
     count_to_device(bytes);
     return TT_OK_STATUS;
@@ -289,7 +326,8 @@ tt_status_t tt_storage_write(tt_storage_t* storage, size_t offset, size_t bytes,
   return tt_tensor_from_host(&view, data, TT_DTYPE_U8);
 }
 
-tt_status_t tt_storage_copy(tt_storage_t* to, size_t to_offset, tt_storage_t* from, size_t from_offset, size_t bytes) {
+tt_status_t tt_storage_copy(tt_storage_t* to, size_t to_offset, tt_storage_t* from, size_t from_offset,
+                            size_t bytes) {
   TT_RETURN_IF_ERROR(check_bytes(to, to_offset, bytes, "storage copy, destination"));
   TT_RETURN_IF_ERROR(check_bytes(from, from_offset, bytes, "storage copy, source"));
   if (bytes == 0 || (to == from && to_offset == from_offset)) return TT_OK_STATUS;
@@ -300,9 +338,11 @@ tt_status_t tt_storage_copy(tt_storage_t* to, size_t to_offset, tt_storage_t* fr
   int64_t dims[TT_MAX_RANK], strides[TT_MAX_RANK];
   memcpy(dims, from->dims, rank * sizeof(int64_t));
   tt_mutex_unlock(&from->lock);
-  if (is_bound && to != from && bytes == to->bytes && bytes == from->bytes) {   // the canonical form goes along
+  if (is_bound && to != from && bytes == to->bytes &&
+      bytes == from->bytes) {  // the canonical form goes along
     tt_view_contiguous_strides(rank, dims, strides);
-    tt_tensor_t target = dense_view(to, dtype, rank, dims, strides), source = dense_view(from, dtype, rank, dims, strides);
+    tt_tensor_t target = dense_view(to, dtype, rank, dims, strides),
+                source = dense_view(from, dtype, rank, dims, strides);
     TT_RETURN_IF_ERROR(tt_tensor_copy(&target, &source));
     tt_mutex_lock(&to->lock);
     to->is_raw = is_raw && to->dtype == TT_DTYPE_U8;
@@ -316,7 +356,8 @@ tt_status_t tt_storage_copy(tt_storage_t* to, size_t to_offset, tt_storage_t* fr
     size = 1;
   }
   int64_t count = (int64_t)(bytes / size), one = 1;
-  tt_tensor_t target = byte_view(to, to_offset / size, &count, &one), source = byte_view(from, from_offset / size, &count, &one);
+  tt_tensor_t target = byte_view(to, to_offset / size, &count, &one),
+              source = byte_view(from, from_offset / size, &count, &one);
   target.dtype = source.dtype = (uint8_t)dtype;
   return tt_tensor_copy(&target, &source);
 }

@@ -17,7 +17,8 @@ void tt_set_location(const char* file, int line) {
 }
 
 void tt_describe_location(tt_strbuf_t* out) {
-  if (!location_file[0] || !(tt_setting_get(TT_SETTING_LOCATIONS) || tt_setting_get(TT_SETTING_DEBUG))) return;
+  if (!location_file[0] || !(tt_setting_get(TT_SETTING_LOCATIONS) || tt_setting_get(TT_SETTING_DEBUG)))
+    return;
   tt_strbuf_printf(out, " (%s:%d)", location_file, location_line);
 }
 
@@ -28,7 +29,8 @@ void tt_describe_tensor(const tt_tensor_t* view, tt_strbuf_t* out) {
   }
   tt_strbuf_puts(out, view->host_scalar ? "cpu tensor<" : "tensor<");
   for (size_t i = 0; i < view->rank; ++i) tt_strbuf_printf(out, "%lldx", (long long)view->sizes[i]);
-  tt_strbuf_printf(out, "%s>", view->dtype && view->dtype < TT_DTYPE_COUNT ? tt_dtype_name(view->dtype) : "?");
+  tt_strbuf_printf(out, "%s>",
+                   view->dtype && view->dtype < TT_DTYPE_COUNT ? tt_dtype_name(view->dtype) : "?");
 }
 
 static void describe_scalar(tt_arg_kind_t kind, const tt_scalar_t* scalar, tt_strbuf_t* out) {
@@ -81,7 +83,9 @@ static void describe_arg(const tt_arg_t* arg, tt_strbuf_t* out) {
 void tt_describe_call(const tt_call_t* call, tt_strbuf_t* out) {
   tt_strbuf_printf(out, "%s(", tt_eager_op_name(call->op, call->variant));
   uint32_t last = call->arg_count;
-  while (last > 0 && (call->args[last - 1].kind == TT_ARG_NONE || call->args[last - 1].kind == TT_ARG_IGNORED)) --last;
+  while (last > 0 &&
+         (call->args[last - 1].kind == TT_ARG_NONE || call->args[last - 1].kind == TT_ARG_IGNORED))
+    --last;
   for (uint32_t i = 0; i < last; ++i) {
     if (i) tt_strbuf_puts(out, ", ");
     describe_arg(&call->args[i], out);

@@ -33,7 +33,8 @@ tt_engine_t* tt_engine_any(void) { return atomic_load_explicit(&ever_open, memor
 
 static tt_status_t fork_error(void) {
   return tt_status_create(TT_FAILED_PRECONDITION,
-                          "Cannot re-initialize tpu in forked subprocess. To use tpu with multiprocessing, you must use the "
+                          "Cannot re-initialize tpu in forked subprocess. To use tpu with multiprocessing, "
+                          "you must use the "
                           "'spawn' start method");
 }
 
@@ -58,13 +59,15 @@ static tt_status_t embedded_plugin(choice_t* choice) {
 static tt_status_t choose_plugin(choice_t* choice) {
   const char* wanted = selected_plugin[0] ? selected_plugin : getenv("TORCH_TPU_PLUGIN");
   if (wanted && wanted[0]) {
-    snprintf(choice->reason, sizeof(choice->reason), "%s", selected_plugin[0] ? "chosen by the program" : "TORCH_TPU_PLUGIN");
+    snprintf(choice->reason, sizeof(choice->reason), "%s",
+             selected_plugin[0] ? "chosen by the program" : "TORCH_TPU_PLUGIN");
     if (strcmp(wanted, "vtpu") == 0) return embedded_plugin(choice);
     if (strchr(wanted, '/') || strstr(wanted, ".so")) {
       snprintf(choice->path, sizeof(choice->path), "%s", wanted);
     } else {
       const char* prefix = strncmp(wanted, "lib", 3) == 0 ? "" : "lib";
-      snprintf(choice->path, sizeof(choice->path), "%s%s.so", prefix, wanted);   // by name, on the loader's path
+      snprintf(choice->path, sizeof(choice->path), "%s%s.so", prefix,
+               wanted);   // by name, on the loader's path
     }
     return TT_OK_STATUS;
   }
@@ -76,8 +79,10 @@ static tt_status_t choose_plugin(choice_t* choice) {
   char detail[128];
   if (tt_device_hardware_present_os(detail, sizeof(detail))) {
     return tt_status_create(TT_FAILED_PRECONDITION,
-                            "a TPU is present (%s) but no plugin was chosen: set TORCH_TPU_PLUGIN to the path of libtpu.so, or "
-                            "TORCH_TPU_VIRTUAL=v6e:1x1 to work on a virtual TPU", detail);
+                            "a TPU is present (%s) but no plugin was chosen: set TORCH_TPU_PLUGIN to the "
+                            "path of libtpu.so, or "
+                            "TORCH_TPU_VIRTUAL=v6e:1x1 to work on a virtual TPU",
+                            detail);
   }
   snprintf(choice->reason, sizeof(choice->reason), "no TPU hardware: the embedded virtual TPU");
   return embedded_plugin(choice);
@@ -85,8 +90,10 @@ static tt_status_t choose_plugin(choice_t* choice) {
 
 // ---- properties --------------------------------------------------------------------------------
 static int64_t chip_memory(const char* generation) {
-  static const struct { const char* name; int64_t gib; } chips[] = {
-      {"v5e", 16}, {"v5p", 95}, {"v6e", 32}, {"tpu7x", 192}, {"v4", 32}, {"v3", 16}, {"v2", 8}};
+  static const struct {
+    const char* name;
+    int64_t gib;
+  } chips[] = {{"v5e", 16}, {"v5p", 95}, {"v6e", 32}, {"tpu7x", 192}, {"v4", 32}, {"v3", 16}, {"v2", 8}};
   for (size_t i = 0; i < TT_ARRAY_LENGTH(chips); ++i) {
     if (strcmp(chips[i].name, generation) == 0) return chips[i].gib << 30;
   }
@@ -94,8 +101,9 @@ static int64_t chip_memory(const char* generation) {
 }
 
 static const char* generation_of(const char* kind) {
-  static const char* const names[][2] = {{"v5e", "v5e"}, {"v5 lite", "v5e"}, {"v5p", "v5p"}, {"v6e", "v6e"}, {"v6 lite", "v6e"},
-                                         {"7x", "tpu7x"}, {"v5", "v5p"}, {"v4", "v4"}, {"v3", "v3"}, {"v2", "v2"}};
+  static const char* const names[][2] = {
+      {"v5e", "v5e"},  {"v5 lite", "v5e"}, {"v5p", "v5p"}, {"v6e", "v6e"}, {"v6 lite", "v6e"},
+      {"7x", "tpu7x"}, {"v5", "v5p"},      {"v4", "v4"},   {"v3", "v3"},   {"v2", "v2"}};
   for (size_t i = 0; i < TT_ARRAY_LENGTH(names); ++i) {
     if (strstr(kind, names[i][0])) return names[i][1];
   }
@@ -103,7 +111,7 @@ static const char* generation_of(const char* kind) {
 }
 
 static int64_t memory_override(void) {
-  const char* text = getenv("TORCH_TPU_MEMORY_BYTES");   // a smaller budget, to rehearse running out of memory
+  const char* text = getenv("TORCH_TPU_MEMORY_BYTES");  // a smaller budget, to rehearse running out of memory
   return text && text[0] ? strtoll(text, NULL, 10) : -1;
 }
 
@@ -127,7 +135,7 @@ static tt_status_t open_device(tt_engine_t* engine, int index, const choice_t* c
   tt_rt_memory_stats_t stats;
   tt_status_t status = tt_rt_device_memory_stats(engine->client, (size_t)index, &stats);
   if (tt_status_is_ok(status) && stats.bytes_limit > 0) p->total_memory_bytes = stats.bytes_limit;
-  tt_status_ignore(status);   // a plugin without statistics has no budget that we could know
+  tt_status_ignore(status);  // a plugin without statistics has no budget that we could know
   if (engine->is_vtpu) {
     int64_t share = (int64_t)((double)tt_host_memory_limit_bytes() * 0.9 / engine->device_count);
     if (p->chip_memory_bytes > 0) share = TT_MIN(share, p->chip_memory_bytes);
@@ -185,17 +193,19 @@ static tt_status_t open_engine(tt_engine_t** out) {
     status = tt_alloc_array((size_t)engine->device_count, sizeof(tt_engine_device_t), &devices);
     engine->devices = devices;
   }
-  for (int i = 0; tt_status_is_ok(status) && i < engine->device_count; ++i) status = open_device(engine, i, &choice);
+  for (int i = 0; tt_status_is_ok(status) && i < engine->device_count; ++i)
+    status = open_device(engine, i, &choice);
   if (tt_status_is_ok(status)) {
-    status = tt_lru_create((size_t)tt_setting_get(TT_SETTING_CACHE_ENTRIES), tt_eager_program_retain, tt_eager_program_release,
-                           &engine->programs);
+    status = tt_lru_create((size_t)tt_setting_get(TT_SETTING_CACHE_ENTRIES), tt_eager_program_retain,
+                           tt_eager_program_release, &engine->programs);
   }
   if (!tt_status_is_ok(status)) {
     close_engine(engine);
     return tt_status_annotate(status, "cannot open the tpu plugin");
   }
   tt_rt_client_set_ir_handover(engine->client, tt_setting_get(TT_SETTING_IR_HANDOVER) != 0);
-  if (tt_setting_get(TT_SETTING_THREADS) > 0) tt_rt_client_set_threads(engine->client, (int)tt_setting_get(TT_SETTING_THREADS));
+  if (tt_setting_get(TT_SETTING_THREADS) > 0)
+    tt_rt_client_set_threads(engine->client, (int)tt_setting_get(TT_SETTING_THREADS));
   *out = engine;
   return TT_OK_STATUS;
 }
@@ -224,9 +234,10 @@ tt_status_t tt_engine_open_slow(tt_engine_t** out_engine) {
 tt_status_t tt_engine_device(int index, tt_engine_t** out_engine, tt_engine_device_t** out_device) {
   TT_RETURN_IF_ERROR(tt_engine_get(out_engine));
   if (TT_UNLIKELY(index < 0 || index >= (*out_engine)->device_count)) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "device index tpu:%d is out of range: there %s %d tpu device%s (tpu:0%s)", index,
-                            (*out_engine)->device_count == 1 ? "is" : "are", (*out_engine)->device_count,
-                            (*out_engine)->device_count == 1 ? "" : "s", (*out_engine)->device_count == 1 ? "" : " and up");
+    return tt_status_create(
+        TT_INVALID_ARGUMENT, "device index tpu:%d is out of range: there %s %d tpu device%s (tpu:0%s)", index,
+        (*out_engine)->device_count == 1 ? "is" : "are", (*out_engine)->device_count,
+        (*out_engine)->device_count == 1 ? "" : "s", (*out_engine)->device_count == 1 ? "" : " and up");
   }
   *out_device = &(*out_engine)->devices[index];
   return TT_OK_STATUS;
@@ -249,9 +260,12 @@ tt_status_t tt_select_plugin(const char* path) {
   lock_opening();
   tt_status_t status = TT_OK_STATUS;
   if (atomic_load_explicit(&tt_engine_open_, memory_order_acquire)) {
-    status = tt_status_create(TT_FAILED_PRECONDITION, "cannot select plugin %s: the tpu devices are open already", path ? path : "(default)");
+    status =
+        tt_status_create(TT_FAILED_PRECONDITION, "cannot select plugin %s: the tpu devices are open already",
+                         path ? path : "(default)");
   } else if (path && strlen(path) >= sizeof(selected_plugin)) {
-    status = tt_status_create(TT_INVALID_ARGUMENT, "plugin path of %zu characters is longer than %zu", strlen(path), sizeof(selected_plugin) - 1);
+    status = tt_status_create(TT_INVALID_ARGUMENT, "plugin path of %zu characters is longer than %zu",
+                              strlen(path), sizeof(selected_plugin) - 1);
   } else {
     snprintf(selected_plugin, sizeof(selected_plugin), "%s", path ? path : "");
   }
@@ -270,11 +284,14 @@ tt_status_t tt_initialize(void) {
   return tt_engine_get(&engine);
 }
 
-bool tt_is_initialized(void) { return atomic_load_explicit(&tt_engine_open_, memory_order_acquire) != NULL && !tt_is_forked_child(); }
+bool tt_is_initialized(void) {
+  return atomic_load_explicit(&tt_engine_open_, memory_order_acquire) != NULL && !tt_is_forked_child();
+}
 
 void tt_shutdown(void) {
   if (tt_is_forked_child()) return;
-  if (tt_is_initialized()) tt_status_ignore(tt_device_synchronize(-1));   // nobody is left to hear of a late error
+  if (tt_is_initialized())
+    tt_status_ignore(tt_device_synchronize(-1));  // nobody is left to hear of a late error
   lock_opening();
   tt_engine_t* engine = atomic_load_explicit(&tt_engine_open_, memory_order_acquire);
   atomic_store_explicit(&tt_engine_open_, NULL, memory_order_release);
@@ -317,7 +334,8 @@ tt_status_t tt_device_dtype_support(int index, int dtype, int* out_support) {
   tt_engine_device_t* device = NULL;
   TT_RETURN_IF_ERROR(tt_engine_device(index, &engine, &device));
   if (dtype <= 0 || dtype >= TT_DTYPE_COUNT) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "dtype number %d is not one of 1 to %d", dtype, TT_DTYPE_COUNT - 1);
+    return tt_status_create(TT_INVALID_ARGUMENT, "dtype number %d is not one of 1 to %d", dtype,
+                            TT_DTYPE_COUNT - 1);
   }
   *out_support = engine->target.dtype_support[dtype];
   return TT_OK_STATUS;

@@ -22,13 +22,13 @@ enum { TT_MAX_DEVICES = 256, TT_STREAMS_A_DEVICE = 64 };
 typedef struct tt_storage_block_s tt_storage_block_t;
 
 typedef struct tt_engine_device_s {
-  tt_mutex_t lock;                      // rank LEAF; guards all below
+  tt_mutex_t lock;  // rank LEAF; guards all below
   tt_address_range_t range;
-  tt_storage_t* free_cells[TT_ADDRESS_MAX_CLASSES];   // by size class; [0]: without an address
-  tt_storage_block_t* blocks;           // every cell object of the device
+  tt_storage_t* free_cells[TT_ADDRESS_MAX_CLASSES];  // by size class; [0]: without an address
+  tt_storage_block_t* blocks;  // every cell object of the device
   int64_t allocated_bytes, peak_bytes, limit_bytes;
   int64_t allocations, frees, out_of_memory_errors;
-  tt_rt_buffer_t* last[TT_STREAMS_A_DEVICE];          // foreign plugins: newest result a stream
+  tt_rt_buffer_t* last[TT_STREAMS_A_DEVICE];  // foreign plugins: newest result a stream
   uint32_t stream_count;
   tt_device_properties_t properties;
 } tt_engine_device_t;
@@ -39,11 +39,11 @@ typedef struct tt_engine_s {
   tt_target_t target;
   bool is_vtpu;
   int device_count;
-  tt_lru_t* programs;                   // signature -> tt_eager_program_t
+  tt_lru_t* programs;  // signature -> tt_eager_program_t
   tt_engine_device_t* devices;
 } tt_engine_t;
 
-extern _Atomic(tt_engine_t*) tt_engine_open_;   // NULL: not open or shut down
+extern _Atomic(tt_engine_t*) tt_engine_open_;  // NULL: not open or shut down
 
 tt_status_t tt_engine_open_slow(tt_engine_t** out_engine) TT_MUST_USE;
 // The open engine; opens it if need be. FAILED_PRECONDITION after a fork or shutdown.
@@ -55,15 +55,16 @@ static inline tt_status_t tt_engine_get(tt_engine_t** out_engine) {
   return TT_OK_STATUS;
 }
 // As above, with a range check of `device`.
-tt_status_t tt_engine_device(int device, tt_engine_t** out_engine, tt_engine_device_t** out_device) TT_MUST_USE;
+tt_status_t tt_engine_device(int device, tt_engine_t** out_engine,
+                             tt_engine_device_t** out_device) TT_MUST_USE;
 // Opens through a plugin that the caller has (tests, static link). Before anything else opens it.
 tt_status_t tt_engine_use_plugin(tt_rt_plugin_t* plugin) TT_MUST_USE;
 // The engine even after shutdown, for releases; NULL if it never opened.
 tt_engine_t* tt_engine_any(void);
 
 // device_os.c
-bool tt_device_hardware_present_os(char* detail, size_t size);   // a TPU on the PCI bus
-bool tt_device_own_directory_os(char* path, size_t size);        // folder of the library that holds this code
+bool tt_device_hardware_present_os(char* detail, size_t size);  // a TPU on the PCI bus
+bool tt_device_own_directory_os(char* path, size_t size);  // folder of the library that holds this code
 bool tt_device_file_exists_os(const char* path);
 
 #endif  // TT_EAGER_DEVICE_H_

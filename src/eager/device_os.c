@@ -29,7 +29,8 @@ bool tt_device_hardware_present_os(char* detail, size_t size) {
   bool found = false;
   for (struct dirent* entry = readdir(devices); entry && !found; entry = readdir(devices)) {
     unsigned vendor = 0, device = 0;
-    if (entry->d_name[0] == '.' || !read_hex(folder, entry->d_name, "vendor", &vendor) || vendor != 0x1ae0) continue;
+    if (entry->d_name[0] == '.' || !read_hex(folder, entry->d_name, "vendor", &vendor) || vendor != 0x1ae0)
+      continue;
     if (!read_hex(folder, entry->d_name, "device", &device)) continue;
     for (size_t i = 0; i < TT_ARRAY_LENGTH(tpus); ++i) found |= tpus[i] == device;
     if (found) snprintf(detail, size, "PCI device %s (%04x:%04x)", entry->d_name, vendor, device);
@@ -44,7 +45,10 @@ bool tt_device_own_directory_os(char* path, size_t size) {
   const char* slash = strrchr(info.dli_fname, '/');
   size_t length = slash ? (size_t)(slash - info.dli_fname) : 1;
   if (length >= size) return false;
-  if (slash) memcpy(path, info.dli_fname, length); else path[0] = '.';
+  if (slash)
+    memcpy(path, info.dli_fname, length);
+  else
+    path[0] = '.';
   path[length] = 0;
   return true;
 }

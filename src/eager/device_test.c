@@ -54,7 +54,8 @@ TT_TEST(device, copies_across) {
   for (int i = 0; i < 6; ++i) TT_EXPECT_NEAR(got[i], expected[i], 0);
   tt_arg_t args[] = {tensor_arg(&x), tensor_arg(&y), int_arg(1)};
   fixture_t z;
-  TT_EXPECT_ERROR(call_one("add.Tensor", 3, args, &z), TT_INVALID_ARGUMENT, "Expected all tensors to be on the same device");
+  TT_EXPECT_ERROR(call_one("add.Tensor", 3, args, &z), TT_INVALID_ARGUMENT,
+                  "Expected all tensors to be on the same device");
   drop(&x), drop(&y);
 }
 
@@ -67,7 +68,8 @@ TT_TEST(device, forked_children_are_told_n3) {
   if (child == 0) {
     tt_storage_t* s = NULL;
     tt_status_t status = tt_storage_allocate(0, 16, &s);
-    bool told = tt_status_code(status) == TT_FAILED_PRECONDITION && strstr(tt_status_message(status), "forked subprocess");
+    bool told = tt_status_code(status) == TT_FAILED_PRECONDITION &&
+                strstr(tt_status_message(status), "forked subprocess");
     drop(&x);   // releasing what was inherited is harmless
     _exit(told ? 0 : 1);
   }
@@ -80,7 +82,8 @@ TT_TEST(device, forked_children_are_told_n3) {
 
 TT_TEST(device, safe_inplace_gives_the_same) {
   TT_EXPECT_OK(tt_setting_set(TT_SETTING_SAFE_INPLACE, 1));
-  TT_EXPECT_ERROR(tt_setting_set(TT_SETTING_SAFE_INPLACE, 2), TT_INVALID_ARGUMENT, "safe_inplace cannot be 2");
+  TT_EXPECT_ERROR(tt_setting_set(TT_SETTING_SAFE_INPLACE, 2), TT_INVALID_ARGUMENT,
+                  "safe_inplace cannot be 2");
   TT_EXPECT_ERROR(tt_setting_set(TT_SETTING_MATMUL_PASSES, 2), TT_INVALID_ARGUMENT, "0, 1, 3, 6");
   fixture_t x;
   TT_EXPECT_OK(fixture_make(&x, TT_DTYPE_F32, SIZES(6), six));

@@ -31,7 +31,8 @@ void tt_set_reserve_random(tt_reserve_random_t reserve) {
   atomic_store_explicit(&reserve_callback, reserve, memory_order_release);
 }
 
-void tt_random_reserve(void* generator, int device, uint64_t words, uint64_t* out_seed, uint64_t* out_offset) {
+void tt_random_reserve(void* generator, int device, uint64_t words, uint64_t* out_seed,
+                       uint64_t* out_offset) {
   tt_reserve_random_t reserve = atomic_load_explicit(&reserve_callback, memory_order_acquire);
   if (reserve) {
     reserve(generator, device, words, out_seed, out_offset);
@@ -44,11 +45,11 @@ void tt_random_reserve(void* generator, int device, uint64_t words, uint64_t* ou
 
 // ---- running -----------------------------------------------------------------------------------
 static tt_status_t reserve_run(tt_frame_t* frame, const tt_eager_program_t* program) {
-#define ROOM(field, capacity, count)                                                                      \
-  do {                                                                                                    \
-    if (TT_UNLIKELY(frame->capacity < (count))) {                                                         \
+#define ROOM(field, capacity, count)                                                                        \
+  do {                                                                                                      \
+    if (TT_UNLIKELY(frame->capacity < (count))) {                                                           \
       TT_RETURN_IF_ERROR(tt_grow((void**)&frame->field, &frame->capacity, (count), sizeof(*frame->field))); \
-    }                                                                                                     \
+    }                                                                                                       \
   } while (0)
   ROOM(inputs, input_capacity, program->param_count + 1u);
   ROOM(donate, donate_capacity, program->param_count + 1u);
@@ -66,7 +67,8 @@ static tt_status_t scalar_input(tt_frame_t* frame, const tt_param_t* param, uint
   unsigned char data[16];
   switch ((tt_param_kind_t)param->kind) {
     case TT_PARAM_SCALAR: {
-      const tt_scalar_t* scalar = frame->scalars ? &frame->scalars[param->index] : &frame->call->args[param->index].scalar;
+      const tt_scalar_t* scalar =
+          frame->scalars ? &frame->scalars[param->index] : &frame->call->args[param->index].scalar;
       tt_scalar_encode(scalar, param->dtype, data);
       break;
     }
@@ -89,9 +91,11 @@ static tt_status_t scalar_input(tt_frame_t* frame, const tt_param_t* param, uint
   return tt_scalar_buffer(frame->engine, frame->device, param->dtype, data, out_buffer);
 }
 
-static tt_status_t gather_inputs(tt_frame_t* frame, const tt_eager_program_t* program, size_t* out_temporaries) {
+static tt_status_t gather_inputs(tt_frame_t* frame, const tt_eager_program_t* program,
+                                 size_t* out_temporaries) {
   uint64_t seed = 0, offset = 0;
-  if (program->random_words) tt_random_reserve(frame->generator, frame->device, program->random_words, &seed, &offset);
+  if (program->random_words)
+    tt_random_reserve(frame->generator, frame->device, program->random_words, &seed, &offset);
   bool allow_donation = tt_setting_get(TT_SETTING_SAFE_INPLACE) == 0;
   for (uint32_t i = 0; i < program->param_count; ++i) {
     const tt_param_t* param = &program->params[i];
@@ -125,7 +129,8 @@ static void publish(tt_frame_t* frame, const tt_eager_program_t* program, tt_res
   for (uint32_t i = 0; i < program->output_count; ++i) {
     const tt_output_t* output = &program->outputs[i];
     tt_storage_t* cell = output->is_storage ? frame->storages[output->index] : frame->fresh[output->index];
-    tt_rt_buffer_t* before = tt_cell_bind(cell, frame->outputs[i], output->dtype, output->rank, output->dims, program->name);
+    tt_rt_buffer_t* before =
+        tt_cell_bind(cell, frame->outputs[i], output->dtype, output->rank, output->dims, program->name);
     if (before) frame->dead[frame->dead_count++] = before;
   }
   for (uint32_t i = 0; i < program->result_count; ++i) {
@@ -164,13 +169,14 @@ tt_status_t tt_eager_program_run(tt_eager_program_t* program, tt_frame_t* frame,
   tt_status_t status = gather_inputs(frame, program, &temporaries);
   int64_t begin = tt_trace_is_on() ? tt_clock_ns() : 0;
   if (tt_status_is_ok(status) && program->executable) {
-    status = tt_rt_execute(program->executable, program->param_count, frame->inputs, frame->donate, program->output_count,
-                           frame->outputs);
+    status = tt_rt_execute(program->executable, program->param_count, frame->inputs, frame->donate,
+                           program->output_count, frame->outputs);
   }
   for (size_t i = 0; i < temporaries; ++i) tt_rt_buffer_release(frame->temporaries[i]);
   if (TT_UNLIKELY(!tt_status_is_ok(status))) {
     for (uint32_t i = 0; i < program->result_count; ++i) tt_storage_release(frame->fresh[i]);
-    if (tt_status_code(status) == TT_RESOURCE_EXHAUSTED) status = tt_cell_out_of_memory(frame->device, status);
+    if (tt_status_code(status) == TT_RESOURCE_EXHAUSTED)
+      status = tt_cell_out_of_memory(frame->device, status);
     return status;
   }
   if (TT_UNLIKELY(begin)) tt_trace_record(program->name, frame->device, begin, tt_clock_ns());
@@ -191,7 +197,10 @@ const char* tt_eager_op_name(size_t op, tt_variant_t variant) {
   const char* name = atomic_load_explicit(&names[op][variant], memory_order_acquire);
   if (name) return name;
   const char* candidates[3] = {info->functional, info->out, info->inplace};
-  const char* bare = candidates[variant][0] ? candidates[variant] : info->functional[0] ? info->functional : info->out[0] ? info->out : info->inplace;
+  const char* bare = candidates[variant][0] ? candidates[variant]
+                     : info->functional[0]  ? info->functional
+                     : info->out[0]         ? info->out
+                                            : info->inplace;
   char text[160];
   snprintf(text, sizeof(text), "aten::%s", bare);
   char* copy = NULL;
@@ -202,7 +211,8 @@ const char* tt_eager_op_name(size_t op, tt_variant_t variant) {
   }
   const char* expected = NULL;
   // release: the characters before the pointer
-  if (!atomic_compare_exchange_strong_explicit(&names[op][variant], &expected, copy, memory_order_acq_rel, memory_order_acquire)) {
+  if (!atomic_compare_exchange_strong_explicit(&names[op][variant], &expected, copy, memory_order_acq_rel,
+                                               memory_order_acquire)) {
     tt_free(copy);
     return expected;
   }

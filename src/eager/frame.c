@@ -73,7 +73,9 @@ void tt_frame_end(tt_frame_t* frame) {
   for (int i = 0; i < PARKED; ++i) {
     tt_frame_t* expected = NULL;
     if (atomic_load_explicit(&parked[i], memory_order_relaxed)) continue;
-    if (atomic_compare_exchange_strong_explicit(&parked[i], &expected, frame, memory_order_release, memory_order_relaxed)) return;
+    if (atomic_compare_exchange_strong_explicit(&parked[i], &expected, frame, memory_order_release,
+                                                memory_order_relaxed))
+      return;
   }
   frame_free(frame);
 }
@@ -85,15 +87,18 @@ static tt_status_t grow(void** block, size_t* capacity, size_t needed, size_t si
 
 static tt_status_t reserve_views(tt_frame_t* frame, size_t count) {
   TT_RETURN_IF_ERROR(grow((void**)&frame->views, &frame->view_capacity, count, sizeof(*frame->views)));
-  TT_RETURN_IF_ERROR(grow((void**)&frame->storage_of, &frame->storage_of_capacity, count, sizeof(*frame->storage_of)));
-  TT_RETURN_IF_ERROR(grow((void**)&frame->storages, &frame->storage_capacity, count, sizeof(*frame->storages)));
+  TT_RETURN_IF_ERROR(
+      grow((void**)&frame->storage_of, &frame->storage_of_capacity, count, sizeof(*frame->storage_of)));
+  TT_RETURN_IF_ERROR(
+      grow((void**)&frame->storages, &frame->storage_capacity, count, sizeof(*frame->storages)));
   TT_RETURN_IF_ERROR(grow((void**)&frame->locked, &frame->locked_capacity, count, sizeof(*frame->locked)));
   return grow((void**)&frame->dead, &frame->dead_capacity, count, sizeof(*frame->dead));
 }
 
 static tt_status_t wrong_device(const tt_frame_t* frame, const tt_storage_t* storage) {
   return tt_status_create(TT_INVALID_ARGUMENT,
-                          "Expected all tensors to be on the same device, but found at least two devices, tpu:%d and tpu:%d!",
+                          "Expected all tensors to be on the same device, but found at least two devices, "
+                          "tpu:%d and tpu:%d!",
                           frame->device, storage->device);
 }
 
@@ -109,7 +114,8 @@ static tt_status_t partition_many(tt_frame_t* frame) {
     if (!storage) continue;
     if (storage->device != frame->device) return wrong_device(frame, storage);
     size_t slot = (size_t)tt_hash_u64(0, (uint64_t)(uintptr_t)storage) & (slots - 1);
-    while (frame->table[slot] && frame->storages[frame->table[slot] - 1] != storage) slot = (slot + 1) & (slots - 1);
+    while (frame->table[slot] && frame->storages[frame->table[slot] - 1] != storage)
+      slot = (slot + 1) & (slots - 1);
     if (!frame->table[slot]) {
       frame->storages[frame->storage_count] = storage;
       frame->table[slot] = (uint32_t)++frame->storage_count;
@@ -122,7 +128,8 @@ static tt_status_t partition_many(tt_frame_t* frame) {
 static tt_status_t partition(tt_frame_t* frame) {
   for (size_t i = 0; i < frame->view_count; ++i) {
     if (TT_LIKELY(frame->views[i]->rank <= TT_MAX_RANK)) continue;
-    return tt_status_create(TT_UNIMPLEMENTED, "a tensor of %d dimensions: tpu supports up to %d", frame->views[i]->rank, TT_MAX_RANK);
+    return tt_status_create(TT_UNIMPLEMENTED, "a tensor of %d dimensions: tpu supports up to %d",
+                            frame->views[i]->rank, TT_MAX_RANK);
   }
   if (frame->view_count > LINEAR_VIEWS) return partition_many(frame);
   for (size_t i = 0; i < frame->view_count; ++i) {
@@ -143,11 +150,14 @@ static tt_status_t partition(tt_frame_t* frame) {
 tt_status_t tt_frame_gather_call(tt_frame_t* frame, const tt_call_t* call) {
   size_t count = call->out_count;
   for (uint32_t a = 0; a < call->arg_count; ++a) {
-    if (call->args[a].kind == TT_ARG_TENSOR) ++count;
-    else if (call->args[a].kind == TT_ARG_TENSORS) count += call->args[a].count;
+    if (call->args[a].kind == TT_ARG_TENSOR)
+      ++count;
+    else if (call->args[a].kind == TT_ARG_TENSORS)
+      count += call->args[a].count;
   }
   TT_RETURN_IF_ERROR(reserve_views(frame, count ? count : 1));
-  TT_RETURN_IF_ERROR(grow((void**)&frame->arg_view, &frame->arg_view_capacity, call->arg_count + 1, sizeof(uint32_t)));
+  TT_RETURN_IF_ERROR(
+      grow((void**)&frame->arg_view, &frame->arg_view_capacity, call->arg_count + 1, sizeof(uint32_t)));
   frame->call = call;
   size_t at = 0;
   for (uint32_t a = 0; a < call->arg_count; ++a) {
@@ -175,13 +185,15 @@ tt_status_t tt_frame_gather_views(tt_frame_t* frame, size_t count, const tt_tens
 }
 
 // ---- locks -------------------------------------------------------------------------------------
-// Storages written as raw bytes (loading a checkpoint) take the form of the first whole typed view, once: after
-// that every program reads them as plain parameters.
+// Storages written as raw bytes (loading a checkpoint) take the form of the first whole typed view, once:
+// after that every program reads them as plain parameters.
 static tt_status_t reform(tt_frame_t* frame, tt_storage_t* cell, const tt_tensor_t* view) {
   int64_t elems, order[TT_MAX_RANK], dims[TT_MAX_RANK];
   size_t size = tt_dtype_bytes(view->dtype);
-  if (view->dtype == cell->dtype || !size || view->offset != 0 || view->rank > TT_MAX_RANK) return TT_OK_STATUS;
-  if (!tt_view_numel(view->rank, view->sizes, &elems) || (size_t)elems * size != cell->bytes) return TT_OK_STATUS;
+  if (view->dtype == cell->dtype || !size || view->offset != 0 || view->rank > TT_MAX_RANK)
+    return TT_OK_STATUS;
+  if (!tt_view_numel(view->rank, view->sizes, &elems) || (size_t)elems * size != cell->bytes)
+    return TT_OK_STATUS;
   if (!tt_view_physical_order(view->rank, view->sizes, view->strides, order)) return TT_OK_STATUS;
   for (size_t j = 0; j < view->rank; ++j) dims[j] = view->sizes[order[j]];
   const void* bytes = tt_rt_buffer_host_pointer(cell->buffer);
@@ -194,7 +206,8 @@ static tt_status_t reform(tt_frame_t* frame, tt_storage_t* cell, const tt_tensor
   }
   tt_rt_buffer_t* fresh = NULL;
   if (tt_status_is_ok(status)) {
-    status = tt_rt_buffer_from_host(frame->engine->client, (size_t)frame->device, view->dtype, view->rank, dims, bytes, &fresh);
+    status = tt_rt_buffer_from_host(frame->engine->client, (size_t)frame->device, view->dtype, view->rank,
+                                    dims, bytes, &fresh);
   }
   tt_free(copy);
   TT_RETURN_IF_ERROR(status);

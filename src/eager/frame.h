@@ -35,8 +35,9 @@ typedef struct tt_frame_s {
   tt_storage_t** fresh;
   size_t dead_count;
   uint32_t* table;                     // for partitioning long argument lists
-  size_t view_capacity, storage_of_capacity, arg_view_capacity, storage_capacity, locked_capacity, key_capacity,
-      input_capacity, output_capacity, temporary_capacity, dead_capacity, donate_capacity, fresh_capacity, table_capacity;
+  size_t view_capacity, storage_of_capacity, arg_view_capacity, storage_capacity, locked_capacity,
+      key_capacity, input_capacity, output_capacity, temporary_capacity, dead_capacity, donate_capacity,
+      fresh_capacity, table_capacity;
   tt_arena_t scratch;                  // for misses; reset at the end
   char* scratch_start;                 // its cursor while unused: a reset clears a whole chunk
 } tt_frame_t;

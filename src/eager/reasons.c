@@ -7,8 +7,9 @@
 #include "eager/signature.h"
 #include "program/program.h"
 
-// Invariants: a record is a copy, cut at KEY_WORDS (the explanation then says so); `recent` holds the last WAYS keys
-// of an op (ops that share a set push each other out: a reason may then say "first use"); all under `lock`.
+// Invariants: a record is a copy, cut at KEY_WORDS (the explanation then says so); `recent` holds the last
+// WAYS keys of an op (ops that share a set push each other out: a reason may then say "first use"); all under
+// `lock`.
 enum { KEY_WORDS = 96, RING = 256, SETS = 512, WAYS = 3 };
 
 typedef struct key_copy_s {
@@ -16,7 +17,9 @@ typedef struct key_copy_s {
   uint64_t words[KEY_WORDS];
 } key_copy_t;
 
-static struct { key_copy_t before, after; } ring[RING];
+static struct {
+  key_copy_t before, after;
+} ring[RING];
 static key_copy_t recent[SETS][WAYS];
 static uint64_t recorded;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -60,7 +63,10 @@ void tt_reasons_record(const tt_frame_t* frame) {
   key_copy_t* set = set_of(frame->key);
   const key_copy_t* before = nearest(set, frame->key, frame->key_count);
   size_t at = recorded++ % RING;
-  if (before) ring[at].before = *before; else ring[at].before.count = 0;
+  if (before)
+    ring[at].before = *before;
+  else
+    ring[at].before.count = 0;
   copy_key(&ring[at].after, frame->key, frame->key_count);
   memmove(&set[1], &set[0], (WAYS - 1) * sizeof(*set));
   copy_key(&set[0], frame->key, frame->key_count);
@@ -69,8 +75,10 @@ void tt_reasons_record(const tt_frame_t* frame) {
 
 static void print_reason(const key_copy_t* before, const uint64_t* after, size_t count, tt_strbuf_t* out) {
   tt_strbuf_printf(out, "%s: ", tt_eager_op_name(tt_signature_op(after), tt_signature_variant(after)));
-  if (before && before->count) tt_signature_explain(before->words, before->count, after, count, out);
-  else tt_strbuf_puts(out, "first use");
+  if (before && before->count)
+    tt_signature_explain(before->words, before->count, after, count, out);
+  else
+    tt_strbuf_puts(out, "first use");
 }
 
 void tt_reasons_explain(const tt_frame_t* frame, tt_strbuf_t* out) {

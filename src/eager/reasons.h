@@ -1,5 +1,5 @@
-// Why programs were compiled: a ring of misses, each with the nearest earlier key of the same op. Recording copies
-// words; text is made when somebody asks.
+// Why programs were compiled: a ring of misses, each with the nearest earlier key of the same op. Recording
+// copies words; text is made when somebody asks.
 #ifndef TT_EAGER_REASONS_H_
 #define TT_EAGER_REASONS_H_
 

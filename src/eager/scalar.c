@@ -4,8 +4,8 @@
 
 #include "base/hash.h"
 
-// Invariants: the cache is bounded (SLOTS sets of two ways); a buffer in it is never donated and never bound to a
-// storage; an entry holds one reference.
+// Invariants: the cache is bounded (SLOTS sets of two ways); a buffer in it is never donated and never
+// bound to a storage; an entry holds one reference.
 enum { SLOTS = 1024, WAYS = 2 };
 
 typedef struct slot_s {
@@ -26,7 +26,8 @@ tt_status_t tt_scalar_buffer_uncached(tt_engine_t* engine, int device, tt_dtype_
   return tt_rt_buffer_from_host(engine->client, (size_t)device, dtype, 0, NULL, data, out_buffer);
 }
 
-tt_status_t tt_scalar_buffer(tt_engine_t* engine, int device, tt_dtype_t dtype, const void* data, tt_rt_buffer_t** out_buffer) {
+tt_status_t tt_scalar_buffer(tt_engine_t* engine, int device, tt_dtype_t dtype, const void* data,
+                             tt_rt_buffer_t** out_buffer) {
   pthread_once(&once, initialize);
   uint64_t bits[2] = {0, 0};
   memcpy(bits, data, tt_dtype_bytes(dtype));
@@ -35,7 +36,8 @@ tt_status_t tt_scalar_buffer(tt_engine_t* engine, int device, tt_dtype_t dtype, 
   tt_mutex_lock(&lock);
   for (int way = 0; way < WAYS; ++way) {
     slot_t* slot = &set[way];
-    if (slot->buffer && slot->bits[0] == bits[0] && slot->bits[1] == bits[1] && slot->dtype == dtype && slot->device == device) {
+    if (slot->buffer && slot->bits[0] == bits[0] && slot->bits[1] == bits[1] && slot->dtype == dtype &&
+        slot->device == device) {
       tt_rt_buffer_retain(slot->buffer);
       *out_buffer = slot->buffer;
       tt_mutex_unlock(&lock);

@@ -6,7 +6,8 @@
 #include "tt/op.h"
 
 // The element `data` of `dtype` (its tt_dtype_bytes). *out_buffer is retained for the caller.
-tt_status_t tt_scalar_buffer(tt_engine_t* engine, int device, tt_dtype_t dtype, const void* data, tt_rt_buffer_t** out_buffer) TT_MUST_USE;
+tt_status_t tt_scalar_buffer(tt_engine_t* engine, int device, tt_dtype_t dtype, const void* data,
+                             tt_rt_buffer_t** out_buffer) TT_MUST_USE;
 // As above without a place in the cache (values that never come twice: generator offsets).
 tt_status_t tt_scalar_buffer_uncached(tt_engine_t* engine, int device, tt_dtype_t dtype, const void* data,
                                       tt_rt_buffer_t** out_buffer) TT_MUST_USE;

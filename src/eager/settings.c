@@ -44,13 +44,15 @@ int64_t tt_setting_get(tt_setting_t setting) {
 tt_status_t tt_setting_set(tt_setting_t setting, int64_t value) {
   pthread_once(&once, initialize);
   if ((int)setting < 0 || setting >= TT_SETTING_COUNT) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "setting number %d is not one of 0 to %d", (int)setting, TT_SETTING_COUNT - 1);
+    return tt_status_create(TT_INVALID_ARGUMENT, "setting number %d is not one of 0 to %d", (int)setting,
+                            TT_SETTING_COUNT - 1);
   }
   const setting_t* entry = &table[setting];
   bool ok = value >= entry->min && value <= entry->max;
   if (setting == TT_SETTING_MATMUL_PASSES) ok = value == 0 || value == 1 || value == 3 || value == 6;
   if (!ok) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "setting %s cannot be %lld: %s %lld to %lld", entry->name, (long long)value,
+    return tt_status_create(TT_INVALID_ARGUMENT, "setting %s cannot be %lld: %s %lld to %lld", entry->name,
+                            (long long)value,
                             setting == TT_SETTING_MATMUL_PASSES ? "one of 0, 1, 3, 6, so" : "the range is",
                             (long long)entry->min, (long long)entry->max);
   }

@@ -11,7 +11,8 @@ enum { FLAG_DEFINED = 1, FLAG_HOST = 2, FLAG_WRAPPED = 4, FLAG_STRIDED = 8, FLAG
 enum { RECORD_WORDS = 2 + 2 * TT_MAX_RANK, STORAGE_WORDS = 1 + TT_MAX_RANK };
 
 static void put_tensor(tt_frame_t* frame, const tt_tensor_t* view, int32_t storage) {
-  uint64_t flags = (view->is_defined ? FLAG_DEFINED : 0) | (view->host_scalar ? FLAG_HOST : 0) | (view->is_wrapped_number ? FLAG_WRAPPED : 0);
+  uint64_t flags = (view->is_defined ? FLAG_DEFINED : 0) | (view->host_scalar ? FLAG_HOST : 0) |
+                   (view->is_wrapped_number ? FLAG_WRAPPED : 0);
   uint64_t* key = frame->key + frame->key_count;
   uint64_t* at = key + 1;
   size_t rank = view->rank;
@@ -33,7 +34,8 @@ static void put_tensor(tt_frame_t* frame, const tt_tensor_t* view, int32_t stora
     flags |= FLAG_OFFSET;
     *at++ = (uint64_t)view->offset;
   }
-  key[0] = TT_ARG_TENSOR | (uint64_t)view->dtype << 8 | (uint64_t)rank << 16 | flags << 24 | (uint64_t)(uint32_t)(storage + 1) << 32;
+  key[0] = TT_ARG_TENSOR | (uint64_t)view->dtype << 8 | (uint64_t)rank << 16 | flags << 24 |
+           (uint64_t)(uint32_t)(storage + 1) << 32;
   frame->key_count += (size_t)(at - key);
 }
 
@@ -56,8 +58,10 @@ static uint64_t double_bits(double value) {
 }
 
 static void put_scalar(tt_frame_t* frame, const tt_scalar_t* scalar) {
-  if (scalar->kind == TT_ARG_FLOAT || scalar->kind == TT_ARG_COMPLEX) tt_frame_put(frame, double_bits(scalar->c[0]));
-  else tt_frame_put(frame, (uint64_t)scalar->i);
+  if (scalar->kind == TT_ARG_FLOAT || scalar->kind == TT_ARG_COMPLEX)
+    tt_frame_put(frame, double_bits(scalar->c[0]));
+  else
+    tt_frame_put(frame, (uint64_t)scalar->i);
   if (scalar->kind == TT_ARG_COMPLEX) tt_frame_put(frame, double_bits(scalar->c[1]));
 }
 
@@ -93,7 +97,8 @@ static void put_arg(tt_frame_t* frame, const tt_arg_t* arg, uint32_t index, bool
     case TT_ARG_TENSORS: {
       size_t view = frame->arg_view[index];
       tt_frame_put(frame, TT_ARG_TENSORS | (uint64_t)arg->count << 8);
-      for (uint32_t i = 0; i < arg->count; ++i) put_tensor(frame, &arg->tensors[i], frame->storage_of[view + i]);
+      for (uint32_t i = 0; i < arg->count; ++i)
+        put_tensor(frame, &arg->tensors[i], frame->storage_of[view + i]);
       return;
     }
     case TT_ARG_BOOL:
@@ -128,23 +133,25 @@ static void put_arg(tt_frame_t* frame, const tt_arg_t* arg, uint32_t index, bool
         put_scalar(frame, &arg->scalars[i]);
       }
       return;
-    case TT_ARG_DTYPE:
-      tt_frame_put(frame, TT_ARG_DTYPE | (uint64_t)arg->integer << 8);
-      return;
+    case TT_ARG_DTYPE: tt_frame_put(frame, TT_ARG_DTYPE | (uint64_t)arg->integer << 8); return;
     case TT_ARG_STRING: put_text(frame, arg->text); return;
     default: tt_frame_put(frame, (uint64_t)arg->kind); return;
   }
 }
 
-tt_status_t tt_signature_build(tt_frame_t* frame, uint32_t value_args, uint32_t sized_count, const int64_t* sized) {
+tt_status_t tt_signature_build(tt_frame_t* frame, uint32_t value_args, uint32_t sized_count,
+                               const int64_t* sized) {
   const tt_call_t* call = frame->call;
-  size_t words = 2 + (size_t)call->out_count * RECORD_WORDS + frame->storage_count * STORAGE_WORDS + sized_count;
+  size_t words =
+      2 + (size_t)call->out_count * RECORD_WORDS + frame->storage_count * STORAGE_WORDS + sized_count;
   for (uint32_t i = 0; i < call->arg_count; ++i) words += words_of_arg(&call->args[i]);
   TT_RETURN_IF_ERROR(tt_frame_reserve_key(frame, words));
-  tt_frame_put(frame, (uint64_t)(uint32_t)call->op | (uint64_t)call->variant << 32 | (uint64_t)frame->device << 40 |
-                          (uint64_t)call->out_count << 48);
-  tt_frame_put(frame, (uint64_t)tt_setting_get(TT_SETTING_MATMUL_PASSES) | (uint64_t)sized_count << 8 | (uint64_t)call->arg_count << 32);
-  for (uint32_t i = 0; i < call->arg_count; ++i) put_arg(frame, &call->args[i], i, i < 32 && (value_args >> i & 1));
+  tt_frame_put(frame, (uint64_t)(uint32_t)call->op | (uint64_t)call->variant << 32 |
+                          (uint64_t)frame->device << 40 | (uint64_t)call->out_count << 48);
+  tt_frame_put(frame, (uint64_t)tt_setting_get(TT_SETTING_MATMUL_PASSES) | (uint64_t)sized_count << 8 |
+                          (uint64_t)call->arg_count << 32);
+  for (uint32_t i = 0; i < call->arg_count; ++i)
+    put_arg(frame, &call->args[i], i, i < 32 && (value_args >> i & 1));
   for (uint32_t i = 0; i < call->out_count; ++i) {
     put_tensor(frame, &call->outs[i], frame->storage_of[frame->arg_view[call->arg_count] + i]);
   }
@@ -196,8 +203,12 @@ typedef struct record_s {
 } record_t;
 
 static void read_record(cursor_t* c, uint64_t header, record_t* out) {
-  *out = (record_t){.kind = header & 0xff, .dtype = header >> 8 & 0xff, .rank = TT_MIN(header >> 16 & 0xff, TT_MAX_RANK),
-                    .flags = header >> 24 & 0xff, .storage = (uint32_t)(header >> 32), .header = header};
+  *out = (record_t){.kind = header & 0xff,
+                    .dtype = header >> 8 & 0xff,
+                    .rank = TT_MIN(header >> 16 & 0xff, TT_MAX_RANK),
+                    .flags = header >> 24 & 0xff,
+                    .storage = (uint32_t)(header >> 32),
+                    .header = header};
   for (unsigned i = 0; i < out->rank; ++i) out->sizes[i] = (int64_t)next(c);
   if (out->flags & FLAG_STRIDED) {
     for (unsigned i = 0; i < out->rank; ++i) out->strides[i] = (int64_t)next(c);
@@ -217,8 +228,8 @@ static bool same_list(unsigned a_count, const int64_t* a, unsigned b_count, cons
   return a_count == b_count && memcmp(a, b, a_count * sizeof(int64_t)) == 0;
 }
 
-static void print_lists(tt_strbuf_t* out, const char* what, const char* where, unsigned a_count, const int64_t* a,
-                        unsigned b_count, const int64_t* b) {
+static void print_lists(tt_strbuf_t* out, const char* what, const char* where, unsigned a_count,
+                        const int64_t* a, unsigned b_count, const int64_t* b) {
   tt_strbuf_printf(out, "%s of %s: ", what, where);
   print_list(out, a_count, a);
   tt_strbuf_puts(out, " -> ");
@@ -226,7 +237,8 @@ static void print_lists(tt_strbuf_t* out, const char* what, const char* where, u
 }
 
 // True if a difference was printed.
-static bool explain_tensor(cursor_t* a, uint64_t a_header, cursor_t* b, uint64_t b_header, const char* where, tt_strbuf_t* out) {
+static bool explain_tensor(cursor_t* a, uint64_t a_header, cursor_t* b, uint64_t b_header, const char* where,
+                           tt_strbuf_t* out) {
   record_t x, y;
   read_record(a, a_header, &x);
   read_record(b, b_header, &y);
@@ -238,13 +250,18 @@ static bool explain_tensor(cursor_t* a, uint64_t a_header, cursor_t* b, uint64_t
   } else if (!same_list(x.rank, x.strides, y.rank, y.strides)) {
     print_lists(out, "strides", where, x.rank, x.strides, y.rank, y.strides);
   } else if (x.offset != y.offset) {
-    tt_strbuf_printf(out, "storage offset of %s: %lld -> %lld", where, (long long)x.offset, (long long)y.offset);
+    tt_strbuf_printf(out, "storage offset of %s: %lld -> %lld", where, (long long)x.offset,
+                     (long long)y.offset);
   } else if (x.storage != y.storage) {
     tt_strbuf_printf(out, "%s shares its storage with another argument now, or no longer", where);
   } else if (x.header != y.header) {
     tt_strbuf_printf(out, "%s: %s -> %s", where,
-                     x.flags & FLAG_HOST ? "CPU scalar" : x.flags & FLAG_DEFINED ? "tensor" : "undefined",
-                     y.flags & FLAG_HOST ? "CPU scalar" : y.flags & FLAG_DEFINED ? "tensor" : "undefined");
+                     x.flags & FLAG_HOST      ? "CPU scalar"
+                     : x.flags & FLAG_DEFINED ? "tensor"
+                                              : "undefined",
+                     y.flags & FLAG_HOST      ? "CPU scalar"
+                     : y.flags & FLAG_DEFINED ? "tensor"
+                                              : "undefined");
   } else {
     return false;
   }
@@ -254,12 +271,16 @@ static bool explain_tensor(cursor_t* a, uint64_t a_header, cursor_t* b, uint64_t
 static void print_value(tt_strbuf_t* out, unsigned kind, uint64_t header, uint64_t word) {
   double number;
   memcpy(&number, &word, sizeof(number));
-  if (header >> 8 & 1) tt_strbuf_puts(out, "a run-time value");
-  else if (kind == TT_ARG_FLOAT || kind == TT_ARG_COMPLEX) tt_strbuf_printf(out, "%.17g", number);
-  else tt_strbuf_printf(out, "%lld", (long long)word);
+  if (header >> 8 & 1)
+    tt_strbuf_puts(out, "a run-time value");
+  else if (kind == TT_ARG_FLOAT || kind == TT_ARG_COMPLEX)
+    tt_strbuf_printf(out, "%.17g", number);
+  else
+    tt_strbuf_printf(out, "%lld", (long long)word);
 }
 
-static bool explain_list(cursor_t* a, unsigned a_count, cursor_t* b, unsigned b_count, unsigned kind, const char* where, tt_strbuf_t* out) {
+static bool explain_list(cursor_t* a, unsigned a_count, cursor_t* b, unsigned b_count, unsigned kind,
+                         const char* where, tt_strbuf_t* out) {
   enum { SHOWN = 16 };
   int64_t x[SHOWN], y[SHOWN];
   bool differs = a_count != b_count;
@@ -275,8 +296,10 @@ static bool explain_list(cursor_t* a, unsigned a_count, cursor_t* b, unsigned b_
   unsigned shown_a = TT_MIN(a_count, SHOWN), shown_b = TT_MIN(b_count, SHOWN);
   differs |= !same_list(shown_a, x, shown_b, y);
   if (!differs) return false;
-  if (kind == TT_ARG_FLOATS || kind == TT_ARG_SCALARS) tt_strbuf_printf(out, "numbers of %s", where);
-  else print_lists(out, kind == TT_ARG_STRING ? "text" : "values", where, shown_a, x, shown_b, y);
+  if (kind == TT_ARG_FLOATS || kind == TT_ARG_SCALARS)
+    tt_strbuf_printf(out, "numbers of %s", where);
+  else
+    print_lists(out, kind == TT_ARG_STRING ? "text" : "values", where, shown_a, x, shown_b, y);
   return true;
 }
 
@@ -311,7 +334,8 @@ static bool explain_arg(cursor_t* a, cursor_t* b, const char* where, tt_strbuf_t
     case TT_ARG_FLOAT:
     case TT_ARG_COMPLEX: {
       uint64_t p = x >> 8 & 1 ? 0 : next(a), q = y >> 8 & 1 ? 0 : next(b);
-      uint64_t p2 = kind == TT_ARG_COMPLEX && !(x >> 8 & 1) ? next(a) : 0, q2 = kind == TT_ARG_COMPLEX && !(y >> 8 & 1) ? next(b) : 0;
+      uint64_t p2 = kind == TT_ARG_COMPLEX && !(x >> 8 & 1) ? next(a) : 0,
+               q2 = kind == TT_ARG_COMPLEX && !(y >> 8 & 1) ? next(b) : 0;
       if (x == y && p == q && p2 == q2) return false;
       tt_strbuf_printf(out, "value of %s: ", where);
       print_value(out, kind, x, p);
@@ -322,10 +346,12 @@ static bool explain_arg(cursor_t* a, cursor_t* b, const char* where, tt_strbuf_t
     case TT_ARG_INTS:
     case TT_ARG_FLOATS:
     case TT_ARG_BOOLS: return explain_list(a, (unsigned)(x >> 8), b, (unsigned)(y >> 8), kind, where, out);
-    case TT_ARG_STRING: return explain_list(a, (unsigned)((x >> 8) + 7) / 8, b, (unsigned)((y >> 8) + 7) / 8, kind, where, out);
+    case TT_ARG_STRING:
+      return explain_list(a, (unsigned)((x >> 8) + 7) / 8, b, (unsigned)((y >> 8) + 7) / 8, kind, where, out);
     case TT_ARG_DTYPE:
       if (x == y) return false;
-      tt_strbuf_printf(out, "dtype of %s: %s -> %s", where, tt_dtype_name((tt_dtype_t)(x >> 8)), tt_dtype_name((tt_dtype_t)(y >> 8)));
+      tt_strbuf_printf(out, "dtype of %s: %s -> %s", where, tt_dtype_name((tt_dtype_t)(x >> 8)),
+                       tt_dtype_name((tt_dtype_t)(y >> 8)));
       return true;
     case TT_ARG_SCALARS: {
       bool differs = x != y;
@@ -336,14 +362,16 @@ static bool explain_arg(cursor_t* a, cursor_t* b, const char* where, tt_strbuf_t
           (void)next(c);
         }
       }
-      if (differs) tt_strbuf_printf(out, "numbers in %s: %u -> %u", where, (unsigned)(x >> 8), (unsigned)(y >> 8));
+      if (differs)
+        tt_strbuf_printf(out, "numbers in %s: %u -> %u", where, (unsigned)(x >> 8), (unsigned)(y >> 8));
       return differs;
     }
     default: return false;
   }
 }
 
-void tt_signature_explain(const uint64_t* before, size_t before_count, const uint64_t* after, size_t after_count, tt_strbuf_t* out) {
+void tt_signature_explain(const uint64_t* before, size_t before_count, const uint64_t* after,
+                          size_t after_count, tt_strbuf_t* out) {
   cursor_t a = {before, before_count, 0, false}, b = {after, after_count, 0, false};
   uint64_t a0 = next(&a), b0 = next(&b), a1 = next(&a), b1 = next(&b);
   if ((a0 >> 32 & 0xff) != (b0 >> 32 & 0xff)) {
@@ -351,7 +379,8 @@ void tt_signature_explain(const uint64_t* before, size_t before_count, const uin
     return;
   }
   if ((a0 >> 40 & 0xff) != (b0 >> 40 & 0xff)) {
-    tt_strbuf_printf(out, "device: tpu:%u -> tpu:%u", (unsigned)(a0 >> 40 & 0xff), (unsigned)(b0 >> 40 & 0xff));
+    tt_strbuf_printf(out, "device: tpu:%u -> tpu:%u", (unsigned)(a0 >> 40 & 0xff),
+                     (unsigned)(b0 >> 40 & 0xff));
     return;
   }
   if ((a1 & 0xff) != (b1 & 0xff)) {
@@ -366,8 +395,10 @@ void tt_signature_explain(const uint64_t* before, size_t before_count, const uin
   for (uint32_t i = 0; i < args + outs; ++i) {
     tt_strbuf_t where;
     tt_strbuf_initialize(&where);
-    if (i < args) tt_strbuf_printf(&where, "argument %u", i);
-    else tt_strbuf_printf(&where, "output %u", i - args);
+    if (i < args)
+      tt_strbuf_printf(&where, "argument %u", i);
+    else
+      tt_strbuf_printf(&where, "output %u", i - args);
     bool found = explain_arg(&a, &b, tt_strbuf_text(&where), out);
     tt_strbuf_deinitialize(&where);
     if (found) return;
@@ -377,9 +408,11 @@ void tt_signature_explain(const uint64_t* before, size_t before_count, const uin
     }
   }
   if ((a1 >> 8 & 0xffffff) != (b1 >> 8 & 0xffffff) || a.count - a.at != b.count - b.at) {
-    tt_strbuf_puts(out, "form of a stored base (first written, or written whole with another shape or dtype)");
+    tt_strbuf_puts(out, "form of a stored base (first written, or written whole with another shape or "
+                        "dtype)");
     return;
   }
   tt_strbuf_puts(out, (a1 >> 8 & 0xffffff) ? "a size that depends on data, or the form of a stored base"
-                                           : "form of a stored base (first written, or written whole with another shape or dtype)");
+                                           : "form of a stored base (first written, or written whole with "
+                                             "another shape or dtype)");
 }

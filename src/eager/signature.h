@@ -15,14 +15,18 @@
 #include "eager/frame.h"
 
 // Appends the key of `frame->call` (storages locked). value_args: of the entry.
-tt_status_t tt_signature_build(tt_frame_t* frame, uint32_t value_args, uint32_t sized_count, const int64_t* sized) TT_MUST_USE;
+tt_status_t tt_signature_build(tt_frame_t* frame, uint32_t value_args, uint32_t sized_count,
+                               const int64_t* sized) TT_MUST_USE;
 // Appends records of plain views and their storages (graphs).
 tt_status_t tt_signature_add_views(tt_frame_t* frame) TT_MUST_USE;
 uint64_t tt_signature_hash(const tt_frame_t* frame);
 // "sizes of argument 1: [4, 4] -> [8, 4]": the first difference between two keys of one op.
-void tt_signature_explain(const uint64_t* before, size_t before_count, const uint64_t* after, size_t after_count, tt_strbuf_t* out);
+void tt_signature_explain(const uint64_t* before, size_t before_count, const uint64_t* after,
+                          size_t after_count, tt_strbuf_t* out);
 static inline uint32_t tt_signature_op(const uint64_t* key) { return (uint32_t)key[0]; }
-static inline tt_variant_t tt_signature_variant(const uint64_t* key) { return (tt_variant_t)(key[0] >> 32 & 0xff); }
+static inline tt_variant_t tt_signature_variant(const uint64_t* key) {
+  return (tt_variant_t)(key[0] >> 32 & 0xff);
+}
 static inline int tt_signature_device(const uint64_t* key) { return (int)(key[0] >> 40 & 0xff); }
 
 #endif  // TT_EAGER_SIGNATURE_H_

@@ -11,7 +11,8 @@ tt_status_t tt_device_memory_stats(int index, tt_memory_stats_t* out_stats) {
   tt_status_t status = tt_rt_device_memory_stats(engine->client, (size_t)index, &plugin);
   if (tt_status_is_ok(status)) {
     out_stats->reserved_bytes = plugin.bytes_reserved >= 0 ? plugin.bytes_reserved : plugin.bytes_in_use;
-    out_stats->peak_reserved_bytes = plugin.peak_bytes_reserved >= 0 ? plugin.peak_bytes_reserved : plugin.peak_bytes_in_use;
+    out_stats->peak_reserved_bytes =
+        plugin.peak_bytes_reserved >= 0 ? plugin.peak_bytes_reserved : plugin.peak_bytes_in_use;
   }
   tt_status_ignore(status);   // the plugin keeps no statistics: -1 says so
   tt_mutex_lock(&device->lock);

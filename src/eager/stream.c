@@ -1,7 +1,8 @@
 // Streams and events.
 //
 // Invariants:
-//  S1 execution is inline, so on vtpu every stream is idle between calls and an event is complete when recorded;
+//  S1 execution is inline, so on vtpu every stream is idle between calls and an event is complete when
+//    recorded;
 //  S2 on other plugins an event holds the newest result of its stream and waits for it: a device runs its
 //     programs in order, so that result comes last;
 //  S3 timestamps are of the recording on vtpu; elsewhere of the recording too, after waiting (timing events).
@@ -12,18 +13,20 @@
 struct tt_event_s {
   int device;
   bool timing;
-  tt_mutex_t lock;             // guards the rest
+  tt_mutex_t lock;  // guards the rest
   bool is_recorded;
   int64_t time_ns;
-  tt_rt_buffer_t* pending;     // foreign plugins
+  tt_rt_buffer_t* pending;  // foreign plugins
 };
 
 static _Thread_local int64_t current[TT_MAX_DEVICES];
 
-static tt_status_t check_stream(int device, int64_t stream, tt_engine_t** out_engine, tt_engine_device_t** out_device) {
+static tt_status_t check_stream(int device, int64_t stream, tt_engine_t** out_engine,
+                                tt_engine_device_t** out_device) {
   TT_RETURN_IF_ERROR(tt_engine_device(device, out_engine, out_device));
   if (stream < 0 || stream >= TT_STREAMS_A_DEVICE) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "stream %lld of tpu:%d does not exist", (long long)stream, device);
+    return tt_status_create(TT_INVALID_ARGUMENT, "stream %lld of tpu:%d does not exist", (long long)stream,
+                            device);
   }
   return TT_OK_STATUS;
 }
@@ -64,7 +67,7 @@ tt_status_t tt_event_record(tt_event_t* event, int64_t stream) {
   TT_RETURN_IF_ERROR(check_stream(event->device, stream, &engine, &device));
   tt_rt_buffer_t* pending = engine->is_vtpu ? NULL : take_last(device, stream);
   if (pending && event->timing) {
-    tt_status_ignore(tt_rt_buffer_await(pending));   // the error belongs to whoever reads the buffer
+    tt_status_ignore(tt_rt_buffer_await(pending));  // the error belongs to whoever reads the buffer
     tt_rt_buffer_release(pending);
     pending = NULL;
   }
@@ -104,10 +107,12 @@ tt_status_t tt_event_synchronize(tt_event_t* event) {
 tt_status_t tt_event_elapsed_ms(tt_event_t* begin, tt_event_t* end, double* out_ms) {
   *out_ms = 0;
   if (!begin->timing || !end->timing) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "Both events must be created with argument 'enable_timing=True'.");
+    return tt_status_create(TT_INVALID_ARGUMENT,
+                            "Both events must be created with argument 'enable_timing=True'.");
   }
   if (begin->device != end->device) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "events of tpu:%d and tpu:%d have no common clock", begin->device, end->device);
+    return tt_status_create(TT_INVALID_ARGUMENT, "events of tpu:%d and tpu:%d have no common clock",
+                            begin->device, end->device);
   }
   tt_mutex_lock(&begin->lock);
   bool has_begin = begin->is_recorded;
@@ -118,14 +123,15 @@ tt_status_t tt_event_elapsed_ms(tt_event_t* begin, tt_event_t* end, double* out_
   int64_t to = end->time_ns;
   tt_mutex_unlock(&end->lock);
   if (!has_begin || !has_end) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "Both events must be recorded before calculating elapsed time.");
+    return tt_status_create(TT_INVALID_ARGUMENT,
+                            "Both events must be recorded before calculating elapsed time.");
   }
   *out_ms = (double)(to - from) * 1e-6;
   return TT_OK_STATUS;
 }
 
 tt_status_t tt_stream_create(int device, int priority, int64_t* out_stream) {
-  (void)priority;   // one in-order queue a device: there is nothing to prefer
+  (void)priority;  // one in-order queue a device: there is nothing to prefer
   *out_stream = 0;
   tt_engine_t* engine = NULL;
   tt_engine_device_t* slot = NULL;
@@ -170,7 +176,8 @@ tt_status_t tt_stream_wait_event(int device, int64_t stream, tt_event_t* event) 
 }
 
 void tt_stream_set_current(int device, int64_t stream) {
-  if (device >= 0 && device < TT_MAX_DEVICES && stream >= 0 && stream < TT_STREAMS_A_DEVICE) current[device] = stream;
+  if (device >= 0 && device < TT_MAX_DEVICES && stream >= 0 && stream < TT_STREAMS_A_DEVICE)
+    current[device] = stream;
 }
 int64_t tt_stream_current(int device) { return device >= 0 && device < TT_MAX_DEVICES ? current[device] : 0; }
 
@@ -179,7 +186,7 @@ tt_status_t tt_device_synchronize(int device) {
   TT_RETURN_IF_ERROR(tt_engine_get(&engine));
   if (device >= engine->device_count || device < -1) {
     tt_engine_device_t* slot = NULL;
-    return tt_engine_device(device, &engine, &slot);   // the range error
+    return tt_engine_device(device, &engine, &slot);  // the range error
   }
   tt_status_t status = TT_OK_STATUS;
   for (int d = 0; d < engine->device_count; ++d) {

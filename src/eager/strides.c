@@ -5,10 +5,10 @@
 #include "eager/view.h"
 
 // The rule, in TensorIterator's terms:
-//   all inputs of the result's shape: contiguous if all are, else channels-last if all are, else, if all are dense
-//   and permuted alike, the last one's strides;
-//   otherwise dimensions are sorted by the inputs' strides (first input first, broadcast dimensions ambiguous,
-//   insertion sort from the innermost), and the result is dense in that order.
+//   all inputs of the result's shape: contiguous if all are, else channels-last if all are, else, if all
+//   are dense and permuted alike, the last one's strides;
+//   otherwise dimensions are sorted by the inputs' strides (first input first, broadcast dimensions
+//   ambiguous, insertion sort from the innermost), and the result is dense in that order.
 
 // Stride of `input` along result dimension `dim`: 0 where it broadcasts.
 static int64_t stride_at(const tt_stride_input_t* input, size_t rank, const int64_t* sizes, size_t dim) {
@@ -20,7 +20,8 @@ static int64_t stride_at(const tt_stride_input_t* input, size_t rank, const int6
 }
 
 // 1: dimension a (of the result) belongs outside b; -1: inside; 0: ambiguous.
-static int compare_dims(size_t rank, const int64_t* sizes, size_t count, const tt_stride_input_t* inputs, size_t a, size_t b) {
+static int compare_dims(size_t rank, const int64_t* sizes, size_t count, const tt_stride_input_t* inputs,
+                        size_t a, size_t b) {
   for (size_t i = 0; i < count; ++i) {
     int64_t stride_a = stride_at(&inputs[i], rank, sizes, a);
     int64_t stride_b = stride_at(&inputs[i], rank, sizes, b);

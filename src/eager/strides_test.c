@@ -5,12 +5,16 @@
 #include "eager/view.h"
 
 #define UNWRAP(...) __VA_ARGS__
-#define S(rank, sizes, count, inputs, expected) {rank, {UNWRAP sizes}, count, {UNWRAP inputs}, {UNWRAP expected}},
+#define S(rank, sizes, count, inputs, expected) \
+  {rank, {UNWRAP sizes}, count, {UNWRAP inputs}, {UNWRAP expected}},
 typedef struct case_s {
   size_t rank;
   int64_t sizes[8];
   size_t count;
-  struct { size_t rank; int64_t sizes[8], strides[8]; } inputs[3];
+  struct {
+    size_t rank;
+    int64_t sizes[8], strides[8];
+  } inputs[3];
   int64_t expected[8];
 } case_t;
 static const case_t cases[] = {
@@ -28,7 +32,8 @@ TT_TEST(strides, equal_torch) {
     tt_strides_pointwise(c->rank, c->sizes, c->count, inputs, strides);
     for (size_t d = 0; d < c->rank; ++d) {
       if (strides[d] == c->expected[d]) continue;
-      TT_TEST_FAIL("case %zu, dimension %zu: stride %lld, torch has %lld", i, d, (long long)strides[d], (long long)c->expected[d]);
+      TT_TEST_FAIL("case %zu, dimension %zu: stride %lld, torch has %lld", i, d, (long long)strides[d],
+                   (long long)c->expected[d]);
       return;
     }
   }
@@ -46,7 +51,13 @@ TT_TEST(view, physical_order) {
 }
 
 static tt_tensor_t view1(void* storage, int64_t offset, const int64_t* size, const int64_t* stride) {
-  return (tt_tensor_t){.storage = storage, .dtype = TT_DTYPE_F32, .rank = 1, .is_defined = true, .sizes = size, .strides = stride, .offset = offset};
+  return (tt_tensor_t){.storage = storage,
+                       .dtype = TT_DTYPE_F32,
+                       .rank = 1,
+                       .is_defined = true,
+                       .sizes = size,
+                       .strides = stride,
+                       .offset = offset};
 }
 
 TT_TEST(view, range) {
@@ -62,14 +73,16 @@ TT_TEST(overlap, as_cpu_pytorch) {
   int storage = 0, other = 0;
   int64_t seven = 7, four = 4, one = 1, two = 2, zero = 0;
   tt_tensor_t tail = view1(&storage, 1, &seven, &one), head = view1(&storage, 0, &seven, &one);
-  TT_EXPECT_ERROR(tt_overlap_check_partial(&tail, &head), TT_INVALID_ARGUMENT, "some elements of the input tensor and the written-to tensor");
+  TT_EXPECT_ERROR(tt_overlap_check_partial(&tail, &head), TT_INVALID_ARGUMENT,
+                  "some elements of the input tensor and the written-to tensor");
   TT_EXPECT_OK(tt_overlap_check_partial(&tail, &tail));
   tt_tensor_t even = view1(&storage, 0, &four, &two), odd = view1(&storage, 1, &four, &two);
   TT_EXPECT_OK(tt_overlap_check_partial(&even, &odd));   // x[::2].add_(x[1::2])
   head.storage = (tt_storage_t*)(void*)&other;
   TT_EXPECT_OK(tt_overlap_check_partial(&tail, &head));
   tt_tensor_t expanded = view1(&storage, 0, &four, &zero);
-  TT_EXPECT_ERROR(tt_overlap_check_internal(&expanded), TT_INVALID_ARGUMENT, "more than one element of the written-to tensor");
+  TT_EXPECT_ERROR(tt_overlap_check_internal(&expanded), TT_INVALID_ARGUMENT,
+                  "more than one element of the written-to tensor");
   TT_EXPECT_OK(tt_overlap_check_internal(&tail));
 }
 

@@ -78,6 +78,7 @@ tt_status_t tt_view_check_range(const tt_tensor_t* view, size_t element_bytes, s
   }
   if (!overflow && (uint64_t)last < bytes / element_bytes) return TT_OK_STATUS;
   return tt_status_create(TT_OUT_OF_RANGE,
-                          "a view reaches element %lld (offset %lld, %zu bytes each), outside its storage of %zu bytes",
+                          "a view reaches element %lld (offset %lld, %zu bytes each), outside its storage of "
+                          "%zu bytes",
                           (long long)last, (long long)view->offset, element_bytes, bytes);
 }

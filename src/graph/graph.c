@@ -30,7 +30,9 @@ tt_status_t tt_graph_create(int device, const char* name, tt_graph_t** out_graph
   return TT_OK_STATUS;
 }
 
-void tt_graph_retain(tt_graph_t* graph) { atomic_fetch_add_explicit(&graph->references, 1, memory_order_relaxed); }
+void tt_graph_retain(tt_graph_t* graph) {
+  atomic_fetch_add_explicit(&graph->references, 1, memory_order_relaxed);
+}
 
 void tt_graph_release(tt_graph_t* graph) {
   // acq_rel: the last holder sees every write of the others before it frees
@@ -52,38 +54,48 @@ static tt_status_t check_open(const tt_graph_t* graph) {
     return tt_status_create(TT_FAILED_PRECONDITION, "graph '%s': an earlier call failed", graph->name);
   }
   if (!graph->is_closed) return TT_OK_STATUS;
-  return tt_status_create(TT_FAILED_PRECONDITION, "graph '%s' is compiled: nothing can be added", graph->name);
+  return tt_status_create(TT_FAILED_PRECONDITION, "graph '%s' is compiled: nothing can be added",
+                          graph->name);
 }
 
-static tt_status_t no_memory(void) { return tt_status_create(TT_RESOURCE_EXHAUSTED, "out of host memory building a graph"); }
+static tt_status_t no_memory(void) {
+  return tt_status_create(TT_RESOURCE_EXHAUSTED, "out of host memory building a graph");
+}
 
 static tt_status_t take_failure(tt_graph_t* graph, tt_status_t status) {
   if (!tt_status_is_ok(status)) graph->has_failed = true;
   return status;
 }
 
-static tt_status_t add_value(tt_graph_t* graph, tt_graph_value_kind_t kind, uint32_t index, tt_value_t* value, int32_t* out_id) {
+static tt_status_t add_value(tt_graph_t* graph, tt_graph_value_kind_t kind, uint32_t index, tt_value_t* value,
+                             int32_t* out_id) {
   if (!tt_builder_ok(&graph->build.b)) return take_failure(graph, tt_builder_take_status(&graph->build.b));
-  TT_RETURN_IF_ERROR(tt_grow((void**)&graph->values, &graph->value_capacity, graph->value_count + 1, sizeof(*graph->values)));
-  TT_RETURN_IF_ERROR(tt_grow((void**)&graph->flat, &graph->flat_capacity, graph->value_count + 1, sizeof(*graph->flat)));
+  TT_RETURN_IF_ERROR(tt_grow((void**)&graph->values, &graph->value_capacity, graph->value_count + 1,
+                             sizeof(*graph->values)));
+  TT_RETURN_IF_ERROR(
+      tt_grow((void**)&graph->flat, &graph->flat_capacity, graph->value_count + 1, sizeof(*graph->flat)));
   graph->values[graph->value_count] = (tt_graph_value_t){kind, index, value};
   graph->flat[graph->value_count] = value;
   *out_id = (int32_t)graph->value_count++;
   return TT_OK_STATUS;
 }
 
-tt_status_t tt_graph_input(tt_graph_t* graph, tt_dtype_t dtype, size_t rank, const int64_t* sizes, int32_t* out_value) {
+tt_status_t tt_graph_input(tt_graph_t* graph, tt_dtype_t dtype, size_t rank, const int64_t* sizes,
+                           int32_t* out_value) {
   TT_RETURN_IF_ERROR(check_open(graph));
-  if (dtype == TT_DTYPE_INVALID || dtype >= TT_DTYPE_COUNT || graph->build.target.dtype_support[dtype] == TT_SUPPORT_REFUSED) {
-    return tt_status_create(TT_UNIMPLEMENTED, "graph '%s', input %zu: dtype %s is not supported on %s", graph->name, graph->input_count,
+  if (dtype == TT_DTYPE_INVALID || dtype >= TT_DTYPE_COUNT ||
+      graph->build.target.dtype_support[dtype] == TT_SUPPORT_REFUSED) {
+    return tt_status_create(TT_UNIMPLEMENTED, "graph '%s', input %zu: dtype %s is not supported on %s",
+                            graph->name, graph->input_count,
                             dtype && dtype < TT_DTYPE_COUNT ? tt_dtype_name(dtype) : "?",
                             graph->frame->engine->devices[graph->device].properties.name);
   }
   if (rank > TT_MAX_RANK) {
-    return tt_status_create(TT_UNIMPLEMENTED, "graph '%s', input %zu: %zu dimensions; tpu supports up to %d", graph->name,
-                            graph->input_count, rank, TT_MAX_RANK);
+    return tt_status_create(TT_UNIMPLEMENTED, "graph '%s', input %zu: %zu dimensions; tpu supports up to %d",
+                            graph->name, graph->input_count, rank, TT_MAX_RANK);
   }
-  TT_RETURN_IF_ERROR(tt_grow((void**)&graph->inputs, &graph->input_capacity, graph->input_count + 1, sizeof(int32_t)));
+  TT_RETURN_IF_ERROR(
+      tt_grow((void**)&graph->inputs, &graph->input_capacity, graph->input_count + 1, sizeof(int32_t)));
   tt_value_t* value = tt_build_input(&graph->build, dtype, rank, sizes);
   TT_RETURN_IF_ERROR(add_value(graph, TT_GRAPH_INPUT, (uint32_t)graph->input_count, value, out_value));
   graph->inputs[graph->input_count++] = *out_value;
@@ -93,10 +105,13 @@ tt_status_t tt_graph_input(tt_graph_t* graph, tt_dtype_t dtype, size_t rank, con
 tt_status_t tt_graph_scalar(tt_graph_t* graph, tt_dtype_t dtype, int32_t* out_value) {
   TT_RETURN_IF_ERROR(check_open(graph));
   if (dtype != TT_DTYPE_S64 && dtype != TT_DTYPE_F64) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "graph '%s': a scalar is i64 or f64, not %s", graph->name, tt_dtype_name(dtype));
+    return tt_status_create(TT_INVALID_ARGUMENT, "graph '%s': a scalar is i64 or f64, not %s", graph->name,
+                            tt_dtype_name(dtype));
   }
-  if (dtype == TT_DTYPE_F64 && graph->build.target.dtype_support[dtype] == TT_SUPPORT_REFUSED) dtype = TT_DTYPE_F32;
-  TT_RETURN_IF_ERROR(tt_grow((void**)&graph->scalar_dtypes, &graph->scalar_capacity, graph->scalar_count + 1, sizeof(tt_dtype_t)));
+  if (dtype == TT_DTYPE_F64 && graph->build.target.dtype_support[dtype] == TT_SUPPORT_REFUSED)
+    dtype = TT_DTYPE_F32;
+  TT_RETURN_IF_ERROR(tt_grow((void**)&graph->scalar_dtypes, &graph->scalar_capacity, graph->scalar_count + 1,
+                             sizeof(tt_dtype_t)));
   tt_value_t* value = tt_build_scalar(&graph->build, (uint32_t)graph->scalar_count, dtype);
   TT_RETURN_IF_ERROR(add_value(graph, TT_GRAPH_SCALAR, (uint32_t)graph->scalar_count, value, out_value));
   graph->scalar_dtypes[graph->scalar_count++] = dtype;
@@ -111,15 +126,18 @@ static tt_status_t copy_tensor(tt_graph_t* graph, const tt_tensor_t* from, uint3
   to->is_defined = true;
   if (from->host_scalar) {
     if (from->rank != 0 || from->dtype == 0 || from->dtype >= TT_DTYPE_COUNT) {
-      return tt_status_create(TT_INVALID_ARGUMENT, "graph '%s', argument %u: a CPU tensor must have no dimensions", graph->name, arg);
+      return tt_status_create(TT_INVALID_ARGUMENT,
+                              "graph '%s', argument %u: a CPU tensor must have no dimensions", graph->name,
+                              arg);
     }
     to->dtype = from->dtype;
     to->host_scalar = tt_arena_copy(&graph->arena, from->host_scalar, tt_dtype_bytes(from->dtype));
     return to->host_scalar ? TT_OK_STATUS : no_memory();
   }
   if (from->graph_value < 0 || (size_t)from->graph_value >= graph->value_count) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "graph '%s', argument %u: %s", graph->name, arg,
-                            from->storage ? "a stored tensor must be an input of the graph" : "no such value");
+    return tt_status_create(
+        TT_INVALID_ARGUMENT, "graph '%s', argument %u: %s", graph->name, arg,
+        from->storage ? "a stored tensor must be an input of the graph" : "no such value");
   }
   const tt_graph_value_t* value = &graph->values[from->graph_value];
   to->graph_value = from->graph_value;
@@ -138,14 +156,17 @@ static tt_status_t copy_arg(tt_graph_t* graph, const tt_arg_t* from, uint32_t in
     case TT_ARG_TENSORS: {
       tt_tensor_t* tensors = tt_arena_alloc_array(arena, from->count + 1u, sizeof(*tensors));
       if (!tensors) return no_memory();
-      for (uint32_t i = 0; i < from->count; ++i) TT_RETURN_IF_ERROR(copy_tensor(graph, &from->tensors[i], index, &tensors[i]));
+      for (uint32_t i = 0; i < from->count; ++i)
+        TT_RETURN_IF_ERROR(copy_tensor(graph, &from->tensors[i], index, &tensors[i]));
       to->tensors = tensors;
       return TT_OK_STATUS;
     }
     case TT_ARG_INTS: to->ints = tt_arena_copy(arena, from->ints, from->count * sizeof(int64_t)); break;
     case TT_ARG_FLOATS: to->floats = tt_arena_copy(arena, from->floats, from->count * sizeof(double)); break;
     case TT_ARG_BOOLS: to->bools = tt_arena_copy(arena, from->bools, from->count * sizeof(bool)); break;
-    case TT_ARG_SCALARS: to->scalars = tt_arena_copy(arena, from->scalars, from->count * sizeof(tt_scalar_t)); break;
+    case TT_ARG_SCALARS:
+      to->scalars = tt_arena_copy(arena, from->scalars, from->count * sizeof(tt_scalar_t));
+      break;
     case TT_ARG_STRING: to->text = tt_arena_strndup(arena, from->text, strlen(from->text)); break;
     case TT_ARG_GENERATOR: to->generator = NULL; return TT_OK_STATUS;   // given to tt_graph_run
     default: return TT_OK_STATUS;
@@ -168,8 +189,10 @@ static tt_ltensor_t lower_tensor(lowering_t* lowering, const tt_tensor_t* tensor
   tt_builder_t* b = &lowering->build->b;
   tt_ltensor_t result = {NULL, tensor->is_wrapped_number};
   if (!tensor->is_defined) return result;
-  if (tensor->host_scalar) result.value = tt_b_constant(b, tt_b_type(b, tensor->dtype, 0, NULL), tensor->host_scalar, true);
-  else result.value = lowering->values[tensor->graph_value];
+  if (tensor->host_scalar)
+    result.value = tt_b_constant(b, tt_b_type(b, tensor->dtype, 0, NULL), tensor->host_scalar, true);
+  else
+    result.value = lowering->values[tensor->graph_value];
   return result;
 }
 
@@ -180,7 +203,8 @@ static tt_status_t lower_args(lowering_t* lowering, const tt_graph_record_t* rec
     switch (arg->kind) {
       case TT_ARG_TENSOR: out[i].tensor = lower_tensor(lowering, &arg->tensor); break;
       case TT_ARG_TENSORS: {
-        tt_ltensor_t* tensors = tt_arena_alloc_array(lowering->build->scratch, arg->count + 1u, sizeof(*tensors));
+        tt_ltensor_t* tensors =
+            tt_arena_alloc_array(lowering->build->scratch, arg->count + 1u, sizeof(*tensors));
         if (!tensors) return no_memory();
         for (uint32_t k = 0; k < arg->count; ++k) tensors[k] = lower_tensor(lowering, &arg->tensors[k]);
         out[i].tensors = tensors;
@@ -202,17 +226,21 @@ static tt_status_t lower_args(lowering_t* lowering, const tt_graph_record_t* rec
   return TT_OK_STATUS;
 }
 
-tt_status_t tt_graph_lower(const tt_graph_t* graph, const tt_graph_record_t* record, tt_build_t* build, tt_value_t* const* values,
-                           tt_lower_t* L) {
+tt_status_t tt_graph_lower(const tt_graph_t* graph, const tt_graph_record_t* record, tt_build_t* build,
+                           tt_value_t* const* values, tt_lower_t* L) {
   const tt_aten_entry_t* entry = tt_aten_entry(record->op);
   lowering_t lowering = {graph, build, values};
   memset(L, 0, sizeof(*L));
-  if (!entry) return tt_status_create(TT_INVALID_ARGUMENT, "op number %zu is not in the table of %zu", record->op, tt_aten_count());
+  if (!entry)
+    return tt_status_create(TT_INVALID_ARGUMENT, "op number %zu is not in the table of %zu", record->op,
+                            tt_aten_count());
   if (entry->info.flags & TT_ATEN_SIZED) {
-    return tt_status_create(TT_UNIMPLEMENTED, "the result size depends on data, which a whole graph cannot have");
+    return tt_status_create(TT_UNIMPLEMENTED,
+                            "the result size depends on data, which a whole graph cannot have");
   }
   if ((entry->info.flags & TT_ATEN_VTPU_ONLY) && !build->target.is_vtpu) {
-    return tt_status_create(TT_UNIMPLEMENTED, "this op runs on the virtual TPU only, not on %s", build->target.name);
+    return tt_status_create(TT_UNIMPLEMENTED, "this op runs on the virtual TPU only, not on %s",
+                            build->target.name);
   }
   tt_larg_t* args = tt_arena_alloc_array(build->scratch, record->arg_count + 1u, sizeof(*args));
   if (!args) return no_memory();
@@ -230,15 +258,18 @@ tt_status_t tt_graph_lower(const tt_graph_t* graph, const tt_graph_record_t* rec
   L->self = NULL;
   build->b.loc = NULL;
   TT_RETURN_IF_ERROR(status);
-  if (L->write_count) return tt_status_create(TT_UNIMPLEMENTED, "it changes its arguments; graphs are functional");
+  if (L->write_count)
+    return tt_status_create(TT_UNIMPLEMENTED, "it changes its arguments; graphs are functional");
   return TT_OK_STATUS;
 }
 
-static tt_status_t record_call(tt_graph_t* graph, tt_graph_record_t* record, tt_result_t* results, uint32_t capacity, uint32_t* out_count) {
+static tt_status_t record_call(tt_graph_t* graph, tt_graph_record_t* record, tt_result_t* results,
+                               uint32_t capacity, uint32_t* out_count) {
   tt_lower_t L;
   TT_RETURN_IF_ERROR(tt_graph_lower(graph, record, &graph->build, graph->flat, &L));
   if (L.result_count > capacity) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "room for %u results, the op has %u", capacity, L.result_count);
+    return tt_status_create(TT_INVALID_ARGUMENT, "room for %u results, the op has %u", capacity,
+                            L.result_count);
   }
   for (uint32_t i = 0; i < L.result_count; ++i) {
     results[i] = (tt_result_t){.kind = L.results[i].kind, .integer = L.results[i].integer};
@@ -260,11 +291,12 @@ static tt_status_t record_call(tt_graph_t* graph, tt_graph_record_t* record, tt_
   return TT_OK_STATUS;
 }
 
-tt_status_t tt_graph_call(tt_graph_t* graph, size_t op, uint32_t arg_count, const tt_arg_t* args, tt_result_t* results,
-                          uint32_t capacity, uint32_t* out_count) {
+tt_status_t tt_graph_call(tt_graph_t* graph, size_t op, uint32_t arg_count, const tt_arg_t* args,
+                          tt_result_t* results, uint32_t capacity, uint32_t* out_count) {
   *out_count = 0;
   TT_RETURN_IF_ERROR(check_open(graph));
-  TT_RETURN_IF_ERROR(tt_grow((void**)&graph->records, &graph->record_capacity, graph->record_count + 1, sizeof(*graph->records)));
+  TT_RETURN_IF_ERROR(tt_grow((void**)&graph->records, &graph->record_capacity, graph->record_count + 1,
+                             sizeof(*graph->records)));
   tt_graph_record_t record = {.op = op, .arg_count = arg_count, .loc = graph->loc};
   record.args = tt_arena_alloc_array(&graph->arena, arg_count + 1u, sizeof(*record.args));
   if (!record.args) return no_memory();
@@ -283,9 +315,11 @@ tt_status_t tt_graph_call(tt_graph_t* graph, size_t op, uint32_t arg_count, cons
 static tt_status_t add_output(tt_graph_t* graph, int32_t value, int32_t into) {
   TT_RETURN_IF_ERROR(check_open(graph));
   if (value < 0 || (size_t)value >= graph->value_count) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "graph '%s' has no value %d (it has %zu)", graph->name, value, graph->value_count);
+    return tt_status_create(TT_INVALID_ARGUMENT, "graph '%s' has no value %d (it has %zu)", graph->name,
+                            value, graph->value_count);
   }
-  TT_RETURN_IF_ERROR(tt_grow((void**)&graph->outputs, &graph->output_capacity, graph->output_count + 1, sizeof(*graph->outputs)));
+  TT_RETURN_IF_ERROR(tt_grow((void**)&graph->outputs, &graph->output_capacity, graph->output_count + 1,
+                             sizeof(*graph->outputs)));
   graph->outputs[graph->output_count++] = (tt_graph_output_t){value, into};
   return TT_OK_STATUS;
 }
@@ -294,15 +328,19 @@ tt_status_t tt_graph_output(tt_graph_t* graph, int32_t value) { return add_outpu
 
 tt_status_t tt_graph_output_into(tt_graph_t* graph, int32_t value, int32_t input_value) {
   TT_RETURN_IF_ERROR(check_open(graph));
-  if (input_value < 0 || (size_t)input_value >= graph->value_count || graph->values[input_value].kind != TT_GRAPH_INPUT) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "graph '%s': value %d is not an input", graph->name, input_value);
+  if (input_value < 0 || (size_t)input_value >= graph->value_count ||
+      graph->values[input_value].kind != TT_GRAPH_INPUT) {
+    return tt_status_create(TT_INVALID_ARGUMENT, "graph '%s': value %d is not an input", graph->name,
+                            input_value);
   }
   if (value >= 0 && (size_t)value < graph->value_count) {
     const tt_type_t *from = graph->values[value].value->type, *to = graph->values[input_value].value->type;
     bool same = from->rank == to->rank;
     for (size_t i = 0; same && i < from->rank; ++i) same = from->dims[i] == to->dims[i];
     if (!same) {
-      return tt_status_create(TT_INVALID_ARGUMENT, "graph '%s': value %d has other sizes than input %d that it is to be written into",
+      return tt_status_create(TT_INVALID_ARGUMENT,
+                              "graph '%s': value %d has other sizes than input %d that it is to be written "
+                              "into",
                               graph->name, value, input_value);
     }
   }

@@ -9,7 +9,8 @@ static tt_arg_t value_arg(int32_t value) {
   return (tt_arg_t){.kind = TT_ARG_TENSOR, .tensor = {.graph_value = value, .is_defined = true}};
 }
 
-static tt_status_t graph_op(tt_graph_t* graph, const char* name, uint32_t count, const tt_arg_t* args, int32_t* out_value) {
+static tt_status_t graph_op(tt_graph_t* graph, const char* name, uint32_t count, const tt_arg_t* args,
+                            int32_t* out_value) {
   tt_result_t results[4];
   uint32_t got = 0;
   size_t op = tt_aten_find(name);
@@ -38,7 +39,8 @@ static tt_status_t build(tt_graph_t** out_graph) {
   return tt_graph_output_into(graph, product, a);
 }
 
-static tt_status_t run(tt_graph_executable_t* executable, fixture_t* a, fixture_t* b, double s, fixture_t* out) {
+static tt_status_t run(tt_graph_executable_t* executable, fixture_t* a, fixture_t* b, double s,
+                       fixture_t* out) {
   tt_tensor_t inputs[2] = {a->view, b->view};
   inputs[0].sizes = a->sizes, inputs[0].strides = a->strides;
   inputs[1].sizes = b->sizes, inputs[1].strides = b->strides;
@@ -48,7 +50,11 @@ static tt_status_t run(tt_graph_executable_t* executable, fixture_t* a, fixture_
   tt_status_t status = tt_graph_run(executable, 2, inputs, 1, &scalar, NULL, results, 2, &count);
   if (!tt_status_is_ok(status)) return status;
   memset(out, 0, sizeof(*out));
-  out->view = (tt_tensor_t){.storage = results[0].storage, .graph_value = -1, .dtype = results[0].dtype, .rank = results[0].rank, .is_defined = true};
+  out->view = (tt_tensor_t){.storage = results[0].storage,
+                            .graph_value = -1,
+                            .dtype = results[0].dtype,
+                            .rank = results[0].rank,
+                            .is_defined = true};
   memcpy(out->sizes, results[0].sizes, sizeof(out->sizes));
   memcpy(out->strides, results[0].strides, sizeof(out->strides));
   fix(out);
@@ -103,7 +109,8 @@ TT_TEST(graph, says_what_is_wrong) {
   tt_graph_release(graph);
   fixture_t a, out;
   TT_EXPECT_OK(fixture_make(&a, TT_DTYPE_F32, SIZES(6), six));
-  TT_EXPECT_ERROR(run(executable, &a, &a, 1, &out), TT_INVALID_ARGUMENT, "graph 'axpy': input 0 has another dtype or other sizes");
+  TT_EXPECT_ERROR(run(executable, &a, &a, 1, &out), TT_INVALID_ARGUMENT,
+                  "graph 'axpy': input 0 has another dtype or other sizes");
   drop(&a);
   tt_graph_executable_release(executable);
   TT_EXPECT_OK(tt_graph_create(0, "bad", &graph));

@@ -59,29 +59,35 @@ static bool probe_equal(const void* self, const void* value) {
   const probe_t* probe = self;
   const program_t* program = value;
   return program->client == probe->client && program->options.device == probe->options->device &&
-         program->options.matmul_passes == probe->options->matmul_passes && tt_module_equal(program->module, probe->module);
+         program->options.matmul_passes == probe->options->matmul_passes &&
+         tt_module_equal(program->module, probe->module);
 }
 
 static tt_status_t compile(tt_rt_client_t* client, tt_module_t* module, const tt_program_options_t* options,
                            tt_rt_executable_t** out) {
-  tt_rt_compile_options_t compile_options = {.num_replicas = 1, .num_partitions = 1, .device = options->device,
+  tt_rt_compile_options_t compile_options = {.num_replicas = 1,
+                                             .num_partitions = 1,
+                                             .device = options->device,
                                              .matmul_passes = options->matmul_passes};
   int64_t begin = tt_clock_ns();
   tt_module_t* expanded = NULL;
   tt_status_t status = TT_OK_STATUS;
 #ifdef TT_DEBUG
-  status = tt_module_verify(module);   // our own bug if it fails: the reader of foreign text verifies for itself
+  status =
+      tt_module_verify(module);  // our own bug if it fails: the reader of foreign text verifies for itself
 #endif
-  if (tt_status_is_ok(status) && !tt_rt_client_target(client)->is_vtpu) status = tt_lower_expand(module, &expanded);
-  if (tt_status_is_ok(status)) status = tt_rt_compile(client, expanded ? expanded : module, &compile_options, out);
+  if (tt_status_is_ok(status) && !tt_rt_client_target(client)->is_vtpu)
+    status = tt_lower_expand(module, &expanded);
+  if (tt_status_is_ok(status))
+    status = tt_rt_compile(client, expanded ? expanded : module, &compile_options, out);
   tt_module_release(expanded);
   atomic_fetch_add_explicit(&compiles, 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&compile_ns, tt_clock_ns() - begin, memory_order_relaxed);
   return status;
 }
 
-tt_status_t tt_program_compile(tt_rt_client_t* client, tt_module_t* module, const tt_program_options_t* options,
-                               tt_rt_executable_t** out_executable) {
+tt_status_t tt_program_compile(tt_rt_client_t* client, tt_module_t* module,
+                               const tt_program_options_t* options, tt_rt_executable_t** out_executable) {
   *out_executable = NULL;
   tt_lru_t* lru = NULL;
   TT_RETURN_IF_ERROR(get_cache(&lru));

@@ -21,7 +21,8 @@ typedef struct tt_program_stats_s {
 } tt_program_stats_t;
 
 // *out_executable is owned by the caller.
-tt_status_t tt_program_compile(tt_rt_client_t* client, tt_module_t* module, const tt_program_options_t* options,
+tt_status_t tt_program_compile(tt_rt_client_t* client, tt_module_t* module,
+                               const tt_program_options_t* options,
                                tt_rt_executable_t** out_executable) TT_MUST_USE;
 void tt_program_cache_clear(void);
 void tt_program_cache_set_capacity(size_t entries);
