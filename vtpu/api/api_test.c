@@ -1,4 +1,6 @@
 // The plugin through its table alone, over a fake executor (fake_plan.h).
+#include <pthread.h>
+
 #include "api/fake_plan.h"
 #include "base/test.h"
 
@@ -288,6 +290,43 @@ TT_TEST(api, host_copies_with_strides) {
   odd.client = client;
   odd.type = (PJRT_Buffer_Type)30;
   EXPECT_FAILS(api->Client_BufferFromHostBuffer(&odd), TT_UNIMPLEMENTED, "30");
+  destroy_client(client);
+}
+
+// Large enough for tiles and for several threads; the expected value is computed from the indices.
+TT_TEST(api, large_strided_copies) {
+  PJRT_Client* client;
+  EXPECT_CALL(make_client("v6e", 64 << 20, &client));
+  enum { A = 37, B = 331, C = 259 };
+  static float data[A * B * C], out[A * B * C];
+  for (int i = 0; i < A * B * C; ++i) data[i] = (float)i;
+  const int64_t dims[3] = {A, B, C};
+  // the host array is stored as [C][B][A] and as [B][C][A]
+  const int64_t strides[2][3] = {{4, 4 * A, 4 * A * B}, {4, 4 * A * C, 4 * A}};
+  for (int s = 0; s < 2; ++s) {
+    PJRT_Buffer* buffer;
+    EXPECT_CALL(upload(client, 0, 3, dims, strides[s], data, &buffer));
+    EXPECT_CALL(download(buffer, out, sizeof(out)));
+    size_t at = 0;
+    for (int a = 0; a < A; ++a) {
+      for (int b = 0; b < B; ++b) {
+        for (int c = 0; c < C; ++c, ++at) {
+          TT_EXPECT_EQ(out[at], s == 0 ? c * B * A + b * A + a : b * C * A + c * A + a);
+        }
+      }
+    }
+    ARGS(Buffer_ToHostBuffer, args);   // and back into the same strides
+    PJRT_Buffer_MemoryLayout layout = {.struct_size = sizeof(layout), .type = PJRT_Buffer_MemoryLayout_Type_Strides};
+    layout.strides.byte_strides = strides[s];
+    layout.strides.num_byte_strides = 3;
+    args.src = buffer;
+    args.host_layout = &layout;
+    args.dst = out;
+    args.dst_size = sizeof(out);
+    EXPECT_CALL(api->Buffer_ToHostBuffer(&args));
+    TT_EXPECT(memcmp(out, data, sizeof(out)) == 0);
+    destroy_buffer(buffer);
+  }
   destroy_client(client);
 }
 
@@ -643,6 +682,83 @@ TT_TEST(api, options_survive_anything) {
     tt_status_free(status);
     tt_api_options_deinitialize(&options);
   }
+}
+
+// Donors, readers and deleters at one buffer at once: each gets a right result or an error, and nothing leaks.
+typedef struct race_s {
+  pthread_barrier_t* barrier;
+  PJRT_LoadedExecutable *add, *inc;
+  PJRT_Buffer** shared;
+  int role, wrong, good;
+} race_t;
+enum { RACE_ROUNDS = 400 };
+static void* race_main(void* arg) {
+  race_t* race = arg;
+  for (int round = 0; round < RACE_ROUNDS; ++round) {
+    pthread_barrier_wait(race->barrier);
+    PJRT_Buffer *x = *race->shared, *y = NULL, *both[2] = {x, x};
+    PJRT_Error* error = NULL;
+    float out[4] = {0}, first = 0;
+    if (race->role == 0) {
+      error = execute(race->inc, 1, &x, NULL, 0, &y);
+      first = 2;
+    } else if (race->role == 1) {
+      error = execute(race->add, 2, both, NULL, 0, &y);
+      first = 2;
+    } else if (race->role == 2) {
+      error = download(x, out, sizeof(out));
+      first = 1;
+    } else if (round % 3 == 0) {
+      ARGS(Buffer_Delete, args);
+      args.buffer = x;
+      error = api->Buffer_Delete(&args);
+    }
+    if (y && !error) error = download(y, out, sizeof(out));
+    if (y) destroy_buffer(y);
+    if (error) {
+      if (code_of(error) != TT_INVALID_ARGUMENT) ++race->wrong;
+      destroy_error(error);
+    } else if (first > 0) {
+      ++race->good;
+      if (out[0] != first) ++race->wrong;
+    }
+    pthread_barrier_wait(race->barrier);
+  }
+  return NULL;
+}
+TT_TEST(api, donors_readers_and_deleters_race) {
+  PJRT_Client* client;
+  EXPECT_CALL(make_client("v6e", 1 << 20, &client));
+  PJRT_LoadedExecutable *add, *inc;
+  EXPECT_CALL(compile(client, program_text("add", 2), one_device, 6, &add));
+  EXPECT_CALL(compile(client, program_text("inc", 1), one_device, 6, &inc));
+  pthread_barrier_t barrier;
+  pthread_barrier_init(&barrier, NULL, 5);
+  PJRT_Buffer* shared;
+  race_t races[4];
+  pthread_t threads[4];
+  for (int i = 0; i < 4; ++i) {
+    races[i] = (race_t){&barrier, add, inc, &shared, i, 0, 0};
+    pthread_create(&threads[i], NULL, race_main, &races[i]);
+  }
+  for (int round = 0; round < RACE_ROUNDS; ++round) {
+    PJRT_Error* error = upload(client, 0, 1, four, NULL, data_a, &shared);
+    if (error) abort();   // the threads cannot be let go
+    pthread_barrier_wait(&barrier);
+    pthread_barrier_wait(&barrier);
+    destroy_buffer(shared);
+  }
+  for (int i = 0; i < 4; ++i) pthread_join(threads[i], NULL);
+  pthread_barrier_destroy(&barrier);
+  for (int i = 0; i < 4; ++i) TT_EXPECT_EQ(races[i].wrong, 0);
+  TT_EXPECT(races[0].good > 0 && races[1].good > 0 && races[2].good > 0);
+  ARGS(Device_MemoryStats, stats);
+  stats.device = device_of(client, 0);
+  EXPECT_CALL(api->Device_MemoryStats(&stats));
+  TT_EXPECT_EQ(stats.bytes_in_use, 0);
+  destroy_loaded(add);
+  destroy_loaded(inc);
+  destroy_client(client);
 }
 
 // Printed, not judged: what a call of Execute costs around the program itself.

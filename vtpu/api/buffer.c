@@ -139,9 +139,14 @@ tt_status_t tt_api_buffer_hold(PJRT_Buffer* buffer) {
 
 bool tt_api_buffer_donate_begin(PJRT_Buffer* buffer) {
   uint32_t expected = 0;
-  return buffer->block && __atomic_load_n(&buffer->external_references, __ATOMIC_ACQUIRE) == 0 &&
-         __atomic_compare_exchange_n(&buffer->state, &expected, EXCLUSIVE | 1, false, __ATOMIC_ACQ_REL,
-                                     __ATOMIC_RELAXED);
+  if (__atomic_load_n(&buffer->external_references, __ATOMIC_ACQUIRE) != 0 ||
+      !__atomic_compare_exchange_n(&buffer->state, &expected, EXCLUSIVE | 1, false, __ATOMIC_ACQ_REL,
+                                   __ATOMIC_RELAXED)) {
+    return false;
+  }
+  if (TT_LIKELY(buffer->block != NULL)) return true;
+  tt_api_buffer_donate_cancel(buffer);  // an error buffer: a hold gives its error
+  return false;
 }
 
 void tt_api_buffer_donate_commit(PJRT_Buffer* buffer) {

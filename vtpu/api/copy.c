@@ -27,7 +27,7 @@ static void copy_bytes(void* to, const void* from, size_t bytes) {
   tt_pool_run(tt_pool_get(), (bytes + PART_BYTES - 1) / PART_BYTES, copy_part, &all);
 }
 
-// Strided on both sides; the innermost `rank - 1 - depth` dimensions are walked by recursion.
+// Strided on both sides, walked by recursion from dimension `depth` on.
 typedef struct move_s {
   size_t rank, elem;
   int64_t dims[TT_MAX_RANK], to[TT_MAX_RANK], from[TT_MAX_RANK];   // strides in bytes
@@ -52,6 +52,23 @@ static void move_row(char* to, const char* from, int64_t count, int64_t to_strid
   for (int64_t i = 0; i < count; ++i) memcpy(to + i * to_stride, from + i * from_stride, elem);
 }
 
+// A transposition: walked in tiles, so that every cache line read is used whole.
+#define TILE 32
+static void move_plane(const move_t* move, size_t d, char* to, const char* from) {
+  for (int64_t i0 = 0; i0 < move->dims[d]; i0 += TILE) {
+    int64_t i1 = TT_MIN(i0 + TILE, move->dims[d]);
+    for (int64_t j = 0; j < move->dims[d + 1]; j += TILE) {
+      int64_t count = TT_MIN((int64_t)TILE, move->dims[d + 1] - j);
+      for (int64_t i = i0; i < i1; ++i) {
+        move_row(to + i * move->to[d] + j * move->to[d + 1], from + i * move->from[d] + j * move->from[d + 1], count,
+                 move->to[d + 1], move->from[d + 1], move->elem);
+      }
+    }
+  }
+}
+
+static int64_t magnitude(int64_t value) { return value < 0 ? -value : value; }
+
 static void move_dims(const move_t* move, size_t depth, char* to, const char* from) {
   if (depth + 1 == move->rank) {
     if (move->to[depth] == (int64_t)move->elem && move->from[depth] == (int64_t)move->elem) {
@@ -61,9 +78,41 @@ static void move_dims(const move_t* move, size_t depth, char* to, const char* fr
     }
     return;
   }
+  if (depth + 2 == move->rank && (magnitude(move->from[depth]) < magnitude(move->from[depth + 1]) ||
+                                  magnitude(move->to[depth]) < magnitude(move->to[depth + 1]))) {
+    move_plane(move, depth, to, from);
+    return;
+  }
   for (int64_t i = 0; i < move->dims[depth]; ++i) {
     move_dims(move, depth + 1, to + i * move->to[depth], from + i * move->from[depth]);
   }
+}
+
+// Large arrays are split along their first dimension.
+typedef struct split_s {
+  const move_t* move;
+  char* to;
+  const char* from;
+  int64_t step;
+} split_t;
+static void move_part(void* self, size_t index) {
+  const split_t* all = self;
+  move_t part = *all->move;
+  int64_t first = (int64_t)index * all->step;
+  part.dims[0] = TT_MIN(all->step, part.dims[0] - first);
+  move_dims(&part, 0, all->to + first * part.to[0], all->from + first * part.from[0]);
+}
+static void move_strided(const move_t* move, char* to, const char* from) {
+  size_t bytes = move->elem;
+  for (size_t i = 0; i < move->rank; ++i) bytes *= (size_t)move->dims[i];
+  int64_t parts = (int64_t)(bytes / PART_BYTES);
+  if (bytes < PARALLEL_BYTES || move->dims[0] < 2 || parts < 2) {
+    move_dims(move, 0, to, from);
+    return;
+  }
+  split_t all = {move, to, from, (move->dims[0] + parts - 1) / parts};
+  if (all.step < TILE && move->dims[0] >= TILE) all.step = TILE;   // whole tiles
+  tt_pool_run(tt_pool_get(), (size_t)((move->dims[0] + all.step - 1) / all.step), move_part, &all);
 }
 
 static void dense_strides(size_t rank, const int64_t* dims, size_t elem, int64_t* strides) {
@@ -98,7 +147,7 @@ static void move_array(size_t rank, const int64_t* dims, size_t elem, char* to, 
   } else if (move.rank == 1 && move.to[0] == (int64_t)elem && move.from[0] == (int64_t)elem) {
     copy_bytes(to, from, (size_t)move.dims[0] * elem);
   } else {
-    move_dims(&move, 0, to, from);
+    move_strided(&move, to, from);
   }
 }
 
