@@ -11,6 +11,10 @@ static tt_status_t linalg_encode(const tt_op_t* op, tt_arena_t* arena, tt_k_blob
   p->left_side = !(attr = tt_k_own_attr(op, TT_ATTR_LEFT_SIDE)) || attr->b;
   p->unit_diagonal = (attr = tt_k_own_attr(op, TT_ATTR_UNIT_DIAGONAL)) && attr->b;
   p->full_matrices = (attr = tt_k_own_attr(op, TT_ATTR_FULL_MATRICES)) && attr->b;
+  if (strcmp(tt_op_attr_text(op, TT_ATTR_CALL_TARGET_NAME), "Eigh") == 0) {   // "lower,sort,iterations,tolerance"
+    p->vectors_first = 1;
+    p->lower = tt_op_attr_text(op, TT_ATTR_BACKEND_CONFIG)[0] != '0';
+  }
   const char* transpose = tt_op_attr_text(op, TT_ATTR_TRANSPOSE_A);
   p->transpose = strcmp(transpose, "TRANSPOSE") == 0 ? 1 : strcmp(transpose, "ADJOINT") == 0 ? 2 : 0;
   return TT_OK_STATUS;
@@ -33,6 +37,9 @@ static bool two_results(const tt_op_t* op, const char** why) {
   if (!linalg_supports(op, why)) return false;
   *why = "two results are expected";
   return op->result_count >= 2;
+}
+static bool eigh_vectors_supports(const tt_op_t* op, const char** why) {
+  return square_supports(op, why) && two_results(op, why);
 }
 static bool svd_supports(const tt_op_t* op, const char** why) {
   if (!linalg_supports(op, why)) return false;
@@ -85,8 +92,9 @@ static tt_status_t batched(const tt_k_env_t* env, const void* blob, const tt_k_t
 TT_K_LINALG_EACH(F)
 #undef F
 
-#define CALL(text, check, alg)                                                                                 \
-  {.name = "tt_k_any_" text "__generic", .kind = TT_OP_CUSTOM_CALL, .target = text, .supports = check,            \
+#define CALL(text, check, alg) NAMED_CALL(text, text, check, alg)
+#define NAMED_CALL(id, text, check, alg)                                                                                 \
+  {.name = "tt_k_any_" id "__generic", .kind = TT_OP_CUSTOM_CALL, .target = text, .supports = check,            \
    .encode = linalg_encode, .run = alg##_run}
 #define LAPACK(letter, un)                                                \
   CALL("lapack_" letter "geqrf_ffi", two_results, geqrf),                 \
@@ -105,6 +113,11 @@ const tt_k_op_t tt_k_linalg_table[] = {
     CALL("tt.eigh", square_supports, eigh),
     CALL("tt.svd", svd_supports, svd),
     CALL("tt.eig", square_supports, eig),
+    // the TPU compiler's own, which jax emits for TPUs
+    NAMED_CALL("tpu_qr", "Qr", two_results, geqrf),
+    NAMED_CALL("tpu_householder", "ProductOfElementaryHouseholderReflectors", orgqr_supports, orgqr),
+    NAMED_CALL("tpu_lu", "LuDecomposition", two_results, lu),
+    NAMED_CALL("tpu_eigh", "Eigh", eigh_vectors_supports, eigh),
     LAPACK("s", "or"),
     LAPACK("d", "or"),
     LAPACK("c", "un"),

@@ -20,6 +20,7 @@ struct tt_k_linalg_job_s {
 
 typedef struct tt_k_linalg_blob_s {
   int64_t lower, left_side, unit_diagonal, transpose, full_matrices;   // transpose: 0 no, 1 transposed, 2 adjoint
+  int64_t vectors_first;     // eigh gives (v, w)
 } tt_k_linalg_blob_t;
 
 // Numbers of work (f64 or complex f64) for an m x n matrix: bounds every function below.

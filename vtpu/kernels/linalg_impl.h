@@ -373,8 +373,9 @@ void FN(tt_k_eigh)(const tt_k_linalg_job_t* job, int64_t index, void* work) {   
     if (!ok) d[i] = NAN;
     for (int64_t j = 0; j < n; ++j) a[i * n + j] = ok ? z[j * n + i] : (T)NAN;
   }
-  FN(store_real)(job->y, index, n, d);
-  if (job->y_count > 1) FN(store)(job->y + 1, index, n * n, a);
+  const tt_k_tensor_t *values = job->y + (p->vectors_first != 0), *vectors = job->y + (p->vectors_first == 0);
+  FN(store_real)(values, index, n, d);
+  if (job->y_count > 1) FN(store)(vectors, index, n * n, a);
 }
 
 // ---- singular values: one-sided Jacobi -----------------------------------------------------------

@@ -425,6 +425,10 @@ def linalg():
             hand(f"eig_{n_}_{n}", body + "return %d, %t0, %t1, %t2, %nn : {r0}, {r1}, {r2}, {r3}, {r4}", [a] + ([np.zeros_like(a)] if np.dtype(dt).kind == "c" else []),
                  [np.zeros((2, n, n), cd)] + [x.astype(cd) for x in tr] + [np.ones((2, n), cd)], **tol_)
         jit(f"jax_qr_{n_}", lambda x: jnp.linalg.qr(x)[1], data((2, 6, 4), dt), **t)
+    a = data((2, 5, 3), f64)
+    hand("tpu_qr", "%0:2 = stablehlo.custom_call @Qr(%arg0) : ({0}) -> ({r0}, tensor<2x3xf64>)\n%1 = stablehlo.custom_call @ProductOfElementaryHouseholderReflectors(%0#0, %0#1) : ({r0}, tensor<2x3xf64>) -> {r0}\nreturn %1 : {r0}", [a], [np.stack([np.linalg.qr(x)[0] for x in a])])
+    h = data((4, 4), f64); h = h + h.T
+    hand("tpu_eigh", '%0:2 = stablehlo.custom_call @Eigh(%arg0) {backend_config = "1,1,100,1e-6"} : ({0}) -> ({0}, {r0})\nreturn %0#1 : {r0}', [np.tril(h)], [np.linalg.eigvalsh(h)])
     bad = np.array([[1., 2.], [2., 1.]])
     hand("cholesky_info", "%0:2 = stablehlo.custom_call @tt.cholesky(%arg0) {lower = true} : ({0}) -> ({r0}, {r1})\nreturn %0#0, %0#1 : {r0}, {r1}", [bad], [np.array([[np.nan, 0], [np.nan, np.nan]]), np.int32(2)])
 
