@@ -1,0 +1,98 @@
+"""tt-run and tt-doctor from the command line, against NumPy."""
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+FOLDERS = [ROOT / "build/release", *sorted(ROOT.glob("build/*"))]
+BUILD = next((f for f in FOLDERS if (f / "tools/tt-run").is_file() and (f / "libvtpu.so").is_file()), None)
+pytestmark = pytest.mark.skipif(BUILD is None, reason="tt-run and libvtpu.so are not built")
+
+MATMUL = """
+module @mm {
+  func.func public @main(%a: tensor<2x3xf32>, %b: tensor<3x2xf32>) -> (tensor<2x2xf32>, tensor<2x3xbf16>, tensor<2x3xi1>) {
+    %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x2xf32>) -> tensor<2x2xf32>
+    %1 = stablehlo.convert %a : (tensor<2x3xf32>) -> tensor<2x3xbf16>
+    %2 = stablehlo.compare GT, %a, %a : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    return %0, %1, %2 : tensor<2x2xf32>, tensor<2x3xbf16>, tensor<2x3xi1>
+  }
+}
+"""
+
+
+def run(*arguments, tool="tt-run"):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith("TORCH_TPU_")}
+    return subprocess.run([str(BUILD / "tools" / tool), *map(str, arguments)], capture_output=True, text=True, timeout=60,
+                          env=environment)
+
+
+@pytest.fixture
+def files(tmp_path):
+    rng = np.random.default_rng(1)
+    a = rng.integers(-8, 8, (2, 3)).astype(np.float32)   # exact in any order of summation
+    b = rng.integers(-8, 8, (3, 2)).astype(np.float32)
+    np.save(tmp_path / "a.npy", a)
+    np.save(tmp_path / "b.npy", np.asfortranarray(b))
+    (tmp_path / "mm.mlir").write_text(MATMUL)
+    return tmp_path, a, b
+
+
+@pytest.mark.parametrize("extra", [(), ("--handover",), ("--topology", "v6e:2x2", "--device", "3")])
+def test_matmul(files, extra):
+    folder, a, b = files
+    done = run(*extra, "--input", folder / "a.npy", "--input", folder / "b.npy", "--output-dir", folder, folder / "mm.mlir")
+    assert done.returncode == 0, done.stderr
+    np.testing.assert_array_equal(np.load(folder / "output0.npy"), a @ b)
+    bits = np.load(folder / "output1.npy").view(np.uint16).reshape(2, 3)
+    np.testing.assert_array_equal((bits.astype(np.uint32) << 16).view(np.float32), a)
+    flags = np.load(folder / "output2.npy")
+    assert flags.dtype == np.bool_ and not flags.any()
+
+
+def test_print_and_repeat(files):
+    folder, a, b = files
+    done = run("--input", folder / "a.npy", "--input", folder / "b.npy", "--print", "--repeat", 3, folder / "mm.mlir")
+    assert done.returncode == 0, done.stderr
+    assert "output 0: tensor<2x2xf32>" in done.stdout and "3 runs: first" in done.stdout
+    assert f"{(a @ b)[0, 0]:.9g}" in done.stdout
+
+
+def test_random_is_reproducible(files):
+    folder, _, _ = files
+    one, two, other = (run("--random", seed, "--print", folder / "mm.mlir").stdout for seed in (5, 5, 6))
+    assert one == two != other and "output 2" in one
+
+
+@pytest.mark.parametrize("arguments, code, part", [
+    (["--bogus", "1", "mm.mlir"], 2, "--bogus"),
+    (["--repeat", "many", "mm.mlir"], 2, "many"),
+    ([], 2, "no program"),
+    (["--input", "a.npy", "mm.mlir"], 2, "takes 2 arguments, 1 inputs"),
+    (["missing.mlir"], 3, "missing.mlir"),
+    (["--input", "a.npy", "--input", "mm.mlir", "mm.mlir"], 3, "mm.mlir"),
+    (["--input", "a.npy", "--input", "none.npy", "mm.mlir"], 3, "none.npy"),
+    (["--input", "b.npy", "--input", "a.npy", "mm.mlir"], 1, "argument 0 of 'mm' is f32[3,2], the program wants f32[2,3]"),
+    (["--plugin", "none.so", "--random", "1", "mm.mlir"], 1, "none.so"),
+    (["--topology", "v6e:7", "--random", "1", "mm.mlir"], 1, "v6e:7"),
+    (["--device", "9", "--random", "1", "mm.mlir"], 1, "device 9"),
+    (["--random", "1", "broken.mlir"], 1, "broken.mlir"),
+])
+def test_errors(files, arguments, code, part):
+    folder, _, _ = files
+    (folder / "broken.mlir").write_text("module { func.func @main( }")
+    resolved = [folder / a if a.endswith((".mlir", ".npy")) else a for a in arguments]
+    done = run(*resolved)
+    assert done.returncode == code, done.stderr
+    assert part in done.stderr
+
+
+def test_doctor():
+    done = run(tool="tt-doctor")
+    assert done.returncode == 0, done.stdout + done.stderr
+    for part in ("pjrt version:     0.104", "handed over in memory", "TPU v6e (virtual, CPU)", "cpu features:"):
+        assert part in done.stdout
+    assert run("--no-plugin", tool="tt-doctor").returncode == 0
+    assert run("--plugin", "none.so", tool="tt-doctor").returncode == 1
