@@ -122,6 +122,11 @@ static tt_status_t fill_client(tt_rt_client_t* client) {
 
 tt_status_t tt_rt_client_create(tt_rt_plugin_t* plugin, const tt_rt_option_t* options, size_t option_count,
                                 tt_rt_client_t** out_client) {
+  return tt_rt_client_create_with_store(plugin, options, option_count, NULL, out_client);
+}
+
+tt_status_t tt_rt_client_create_with_store(tt_rt_plugin_t* plugin, const tt_rt_option_t* options, size_t option_count,
+                                           const tt_rt_store_t* store, tt_rt_client_t** out_client) {
   *out_client = NULL;
   void* memory;
   TT_RETURN_IF_ERROR(tt_alloc(sizeof(tt_rt_client_t), &memory));
@@ -129,6 +134,7 @@ tt_status_t tt_rt_client_create(tt_rt_plugin_t* plugin, const tt_rt_option_t* op
   client->references = 1;
   client->plugin = plugin;
   client->handover = 1;
+  if (store) client->store = *store;
   PJRT_NamedValue* values = NULL;
   tt_status_t status = TT_OK_STATUS;
   if (option_count) status = tt_alloc_array(option_count, sizeof(PJRT_NamedValue), (void**)&values);
@@ -151,6 +157,7 @@ tt_status_t tt_rt_client_create(tt_rt_plugin_t* plugin, const tt_rt_option_t* op
     TT_RT_ARGS(Client_Create, args);
     args.create_options = values;
     args.num_options = option_count;
+    tt_rt_store_attach(client, &args);
     status = TT_RT_CALL(plugin, Client_Create, &args);
     client->handle = tt_status_is_ok(status) ? args.client : NULL;
   }

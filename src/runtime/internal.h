@@ -33,6 +33,7 @@ struct tt_rt_client_s {
   size_t device_count;
   tt_target_t target;
   uint32_t handover;               // atomic
+  tt_rt_store_t store;             // get NULL: a run of one process
   // free buffer records
   uint32_t spin;                   // atomic; guards the two below
   tt_rt_buffer_t* free_buffers;
@@ -100,6 +101,9 @@ tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer
 void tt_rt_buffer_handle_destroy(tt_rt_client_t* client, PJRT_Buffer* handle);
 void tt_rt_buffer_chunks_free(tt_rt_client_t* client);
 tt_status_t tt_rt_check_device(const tt_rt_client_t* client, size_t device) TT_MUST_USE;
+
+// Points the creation at the client's store (store.c); nothing without one.
+void tt_rt_store_attach(tt_rt_client_t* client, PJRT_Client_Create_Args* args);
 
 // ---- counters ----------------------------------------------------------------------------------
 extern tt_rt_counters_t tt_rt_counts;   // each field atomic

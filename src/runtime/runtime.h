@@ -35,6 +35,17 @@ const char* tt_rt_plugin_ir_fingerprint(const tt_rt_plugin_t* plugin);
 typedef struct tt_rt_option_s { const char* name; const char* text; int64_t integer; } tt_rt_option_t;  // text NULL: integer
 tt_status_t tt_rt_client_create(tt_rt_plugin_t* plugin, const tt_rt_option_t* options, size_t option_count,
                                 tt_rt_client_t** out_client) TT_MUST_USE;
+// The key-value store of a run of several processes, which the plugin uses to find its peers. Called from any
+// thread, also after the creation; it lives as long as the client.
+typedef struct tt_rt_store_s {
+  void* self;
+  tt_status_t (*put)(void* self, const char* key, size_t key_size, const char* value, size_t value_size);
+  // Waits up to timeout_ms; 0: NOT_FOUND at once. *out_value from tt_alloc.
+  tt_status_t (*get)(void* self, const char* key, size_t key_size, int64_t timeout_ms, char** out_value,
+                     size_t* out_size);
+} tt_rt_store_t;
+tt_status_t tt_rt_client_create_with_store(tt_rt_plugin_t* plugin, const tt_rt_option_t* options, size_t option_count,
+                                           const tt_rt_store_t* store, tt_rt_client_t** out_client) TT_MUST_USE;
 void tt_rt_client_retain(tt_rt_client_t* client);
 void tt_rt_client_release(tt_rt_client_t* client);
 tt_rt_plugin_t* tt_rt_client_plugin(const tt_rt_client_t* client);

@@ -306,6 +306,67 @@ TT_TEST(runtime, versions_are_negotiated) {
   TT_EXPECT_EQ(fake_destroyed, destroyed + 1);
 }
 
+static int fake_callback_code;
+static char fake_message[64];
+// A plugin that stores a key while its client is made, reads it back, and then misses another one.
+static PJRT_Error* fake_callback_error(PJRT_Error_Code code, const char* message, size_t size) {
+  (void)size;
+  fake_callback_code = (int)code;
+  snprintf(fake_message, sizeof(fake_message), "%s", message);
+  return (PJRT_Error*)fake_message;
+}
+static char fake_value[16];
+static PJRT_Error* fake_create_with_store(PJRT_Client_Create_Args* args) {
+  PJRT_CallbackError make = fake_callback_error;
+  PJRT_KeyValuePutCallback_Args put = {.struct_size = sizeof(put), .key = "rank0", .key_size = 5, .value = "here",
+                                       .value_size = 4, .callback_error = &make, .user_arg = args->kv_put_user_arg};
+  PJRT_Error* error = args->kv_put_callback(&put);
+  if (error) return error;
+  PJRT_KeyValueGetCallback_Args get = {.struct_size = sizeof(get), .key = "rank0", .key_size = 5, .timeout_in_ms = 10,
+                                       .callback_error = &make, .user_arg = args->kv_get_user_arg};
+  error = args->kv_get_callback(&get);
+  if (error) return error;
+  snprintf(fake_value, sizeof(fake_value), "%.*s", (int)get.value_size, get.value);
+  get.value_deleter_callback(get.value);
+  PJRT_KeyValueTryGetCallback_Args miss = {.struct_size = sizeof(miss), .key = "rank1", .key_size = 5,
+                                           .callback_error = &make, .user_arg = args->kv_try_get_user_arg};
+  return args->kv_try_get_callback(&miss);
+}
+
+typedef struct one_key_s { char key[16], value[16]; size_t value_size; } one_key_t;
+static tt_status_t one_put(void* self, const char* key, size_t key_size, const char* value, size_t value_size) {
+  one_key_t* store = self;
+  snprintf(store->key, sizeof(store->key), "%.*s", (int)key_size, key);
+  memcpy(store->value, value, value_size);
+  store->value_size = value_size;
+  return TT_OK_STATUS;
+}
+static tt_status_t one_get(void* self, const char* key, size_t key_size, int64_t timeout_ms, char** out, size_t* out_size) {
+  one_key_t* store = self;
+  (void)timeout_ms;
+  if (strlen(store->key) != key_size || memcmp(store->key, key, key_size) != 0) {
+    return tt_status_create(TT_NOT_FOUND, "no key %.*s", (int)key_size, key);
+  }
+  *out_size = store->value_size;
+  return tt_strndup(store->value, store->value_size, out);
+}
+
+TT_TEST(runtime, key_value_store_is_passed_on) {
+  static PJRT_Api api;
+  api = fake_api(0, 104, sizeof(PJRT_Api));
+  api.Client_Create = fake_create_with_store;
+  tt_rt_plugin_t* plugin;
+  TT_EXPECT_OK(tt_rt_plugin_from_api(&api, "fake-store", &plugin));
+  one_key_t memory = {{0}, {0}, 0};
+  tt_rt_store_t store = {&memory, one_put, one_get};
+  tt_rt_client_t* client;
+  int64_t live = tt_alloc_stats().live_blocks;
+  TT_EXPECT_ERROR(tt_rt_client_create_with_store(plugin, NULL, 0, &store, &client), TT_UNAVAILABLE, "no key rank1");
+  TT_EXPECT_STR(fake_value, "here");
+  TT_EXPECT_EQ(fake_callback_code, TT_NOT_FOUND);
+  TT_EXPECT_EQ(tt_alloc_stats().live_blocks, live);
+}
+
 TT_TEST(runtime, counters_go_up) {
   NEED_CPU_PLUGIN();
   tt_rt_client_t* client;
