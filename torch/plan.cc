@@ -111,9 +111,9 @@ std::string make_plan(size_t op, tt_variant_t variant, const tt_aten_info_t& inf
       arg.slot = 0;
       arg.written = true;
     }
-    if (arg.convert == Convert::kTensors && order[i].name() == "indices" &&
-        order[i].real_type()->str().find("Optional") != std::string::npos) {
-      plan->masks = true;
+    if (arg.convert == Convert::kTensors && order[i].name() == "indices") {   // Tensor?[]
+      const auto list = order[i].real_type()->cast<c10::ListType>();
+      plan->masks = list && list->getElementType()->kind() == TypeKind::OptionalType;
     }
   }
   for (uint32_t k = 0; k < own_inputs; k++) {

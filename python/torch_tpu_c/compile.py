@@ -61,12 +61,17 @@ class Unsupported(NotImplementedError):
 
 def compile_graph(module: torch.fx.GraphModule, example_inputs, options=None):
     """Compiles one functional graph; the result takes its arguments in a list (boxed convention)."""
-    return _Compiled(module, options or {})
+    compiled = _Compiled(module, options or {})
+
+    def run(args):
+        return compiled(args)
+
+    run._boxed_call = True
+    run.compiled = compiled
+    return run
 
 
 class _Compiled:
-    _boxed_call = True
-
     def __init__(self, module, options):
         self.module = module
         self.options = options

@@ -74,7 +74,7 @@ static tt_status_t add_value(tt_graph_t* graph, tt_graph_value_kind_t kind, uint
                              sizeof(*graph->values)));
   TT_RETURN_IF_ERROR(
       tt_grow((void**)&graph->flat, &graph->flat_capacity, graph->value_count + 1, sizeof(*graph->flat)));
-  graph->values[graph->value_count] = (tt_graph_value_t){kind, index, value};
+  graph->values[graph->value_count] = (tt_graph_value_t){kind, index, value, false};
   graph->flat[graph->value_count] = value;
   *out_id = (int32_t)graph->value_count++;
   return TT_OK_STATUS;
@@ -139,7 +139,8 @@ static tt_status_t copy_tensor(tt_graph_t* graph, const tt_tensor_t* from, uint3
         TT_INVALID_ARGUMENT, "graph '%s', argument %u: %s", graph->name, arg,
         from->storage ? "a stored tensor must be an input of the graph" : "no such value");
   }
-  const tt_graph_value_t* value = &graph->values[from->graph_value];
+  tt_graph_value_t* value = &graph->values[from->graph_value];
+  value->is_named = true;
   to->graph_value = from->graph_value;
   to->dtype = (uint8_t)value->value->type->dtype;
   to->rank = (uint8_t)value->value->type->rank;
@@ -320,6 +321,7 @@ static tt_status_t add_output(tt_graph_t* graph, int32_t value, int32_t into) {
   }
   TT_RETURN_IF_ERROR(tt_grow((void**)&graph->outputs, &graph->output_capacity, graph->output_count + 1,
                              sizeof(*graph->outputs)));
+  graph->values[value].is_named = true;
   graph->outputs[graph->output_count++] = (tt_graph_output_t){value, into};
   return TT_OK_STATUS;
 }

@@ -18,6 +18,7 @@ typedef struct tt_graph_value_s {
   tt_graph_value_kind_t kind;
   uint32_t index;  // input or scalar number
   tt_value_t* value;  // in the graph's own module
+  bool is_named;  // by a call or an output, be it only for its shape: replays need it
 } tt_graph_value_t;
 
 typedef struct tt_graph_record_s {

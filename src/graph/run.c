@@ -26,8 +26,8 @@ static tt_status_t replay(const tt_graph_t* graph, tt_build_t* build, tt_value_t
   // Inputs and scalars first: reads come before any write (build.h B2). Unused inputs are no parameters.
   for (size_t i = 0; i < graph->value_count; ++i) {
     const tt_graph_value_t* value = &graph->values[i];
-    if (value->kind == TT_GRAPH_INPUT && value->value->uses) values[i] = tt_build_read(build, value->index);
-    if (value->kind == TT_GRAPH_SCALAR && value->value->uses)
+    if (value->kind == TT_GRAPH_INPUT && value->is_named) values[i] = tt_build_read(build, value->index);
+    if (value->kind == TT_GRAPH_SCALAR && value->is_named)
       values[i] = tt_build_scalar(build, value->index, graph->scalar_dtypes[value->index]);
   }
   if (!tt_builder_ok(&build->b)) return tt_builder_take_status(&build->b);
