@@ -75,3 +75,10 @@ from .stats import _clear_cache, _get_cache_stats, _set_cache_only, _set_dump_on
 from .mode import EagerMode, eager_mode  # noqa: F401
 from . import amp, distributed, memory, profiler, random  # noqa: F401
 from .amp import get_amp_supported_dtype  # noqa: F401
+
+
+def __getattr__(name: str):
+    # torch.utils.checkpoint saves the random state only of modules that say they are initialised.
+    if name == "_initialized":
+        return is_initialized()
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
