@@ -37,7 +37,7 @@ $(BUILD)/build.ninja: CMakeLists.txt cmake/layers.cmake torch/CMakeLists.txt too
 
 build: $(VENV)/.base $(BUILD)/build.ninja
 	$(NINJA) -C $(BUILD)
-	tools/install-dev.sh $(VENV) $(BUILD)
+	$(PY) python/dev_install.py $(BUILD)
 
 demo: $(VENV)/.demo build
 	$(PY) examples/seed.py
