@@ -521,6 +521,9 @@ static void build_kernel_op(tc_t* c, tc_block_t* block, const tt_op_t* op) {
   tc_node_t* node = node_from_op(c, block, TC_OP, op);
   if (!node) return;
   node->kernel = kernel;
+  for (uint32_t i = 1; i < node->in_count && i < 32; ++i) {   // not read: operand 0 stands in, so nothing is computed for it
+    if (kernel->unused_operands >> i & 1) node->in[i] = node->in[0];
+  }
   capture(c, node);
   node->effect = (tt_op_info(op->kind)->traits & TT_TRAIT_SIDE_EFFECT) != 0 && op->kind != TT_OP_RNG;
   if (op->kind == TT_OP_CUSTOM_CALL) node->effect = tt_op_attr_bool(op, TT_ATTR_HAS_SIDE_EFFECT, false);
@@ -581,10 +584,13 @@ static void build_op(tc_t* c, tc_block_t* block, const tt_op_t* op) {
     case TT_OP_PAD:
       node = node_from_op(c, block, TC_PAD, op);
       return;
-    case TT_OP_REDUCE:
+    case TT_OP_REDUCE: {
+      const tt_k_op_t* kernel = tt_k_op_find(op, NULL, NULL);
+      if (kernel && kernel->replaces_loop) { build_kernel_op(c, block, op); return; }
       node = node_from_op(c, block, TC_REDUCE, op);
       capture(c, node);
       return;
+    }
     case TT_OP_WHILE: case TT_OP_IF: case TT_OP_CASE:
       build_control(c, block, op);
       return;

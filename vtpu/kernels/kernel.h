@@ -73,6 +73,8 @@ typedef struct tt_k_op_s {
   // Operand whose memory result 0 may take over (dynamic_update_slice, scatter, sort, strided_write), plus 1; 0: none.
   // When taken over, operands[inplace-1].data == results[0].data; otherwise run() copies first itself.
   uint8_t inplace;
+  uint32_t unused_operands;        // bit i: run() reads neither data nor shape of operand i (the executor need not make it)
+  bool replaces_loop;              // better than the executor's own loop, for op kinds that it has one for (reduce)
 } tt_k_op_t;
 
 // Every op kernel, best first within its kind; NULL-terminated array of tables (one a file).

@@ -29,6 +29,7 @@ TABLE(sort)
 TABLE(sort_topk)
 TABLE(window)
 TABLE(window_select)
+TABLE(window_argmax)
 TABLE(window_reduce)
 TABLE(window_norm)
 TABLE(dot_ref)
@@ -69,6 +70,7 @@ static const tt_k_op_t* const tables[] = {
     tt_k_sort_topk_table,
     tt_k_window_table,
     tt_k_window_select_table,
+    tt_k_window_argmax_table,
     tt_k_window_reduce_table,
     tt_k_window_norm_table,
     tt_k_dot_ref_table,

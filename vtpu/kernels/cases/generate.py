@@ -242,6 +242,15 @@ def window():
         jit(f"reduce_short_{'_'.join(map(str, shape))}", lambda x: lax.reduce(x, np.float32(1), lax.add, axes), data(shape, f32))
         jit(f"reduce_short_max_{'_'.join(map(str, shape))}", lambda x: lax.reduce(x, np.int64(-5), lax.max, axes), data(shape, i64))
         jit(f"reduce_short_bf16_{'_'.join(map(str, shape))}", lambda x: lax.reduce(x, bf16(1), lax.add, axes), data(shape, bf16), atol=.1)
+    for dt in (f32, bf16, f64, i32, u8, i8):
+        x = data((4, 37), dt)
+        if np.dtype(dt).kind not in "iu": x[0, 5] = np.nan; x[1, :] = -np.inf; x[2, 7] = np.inf
+        else: x[0, :] = np.iinfo(dt).min; x[1, :] = np.iinfo(dt).max
+        for it in (i32, i64): jit(f"argmax_nan_{np.dtype(dt).name}_{np.dtype(it).name}", lambda x: (lax.argmax(x, 1, it), lax.argmin(x, 1, it)), x)
+    jit("argmax_1d", lambda x: lax.argmax(x, 0, i32), data((300,), f32))
+    x = data((3, 50), f32); x[:, 30] = x[:, 2] = 9
+    last = '%i = stablehlo.iota dim = 1 : tensor<3x50xi64>\n%z = stablehlo.constant dense<0xFF800000> : tensor<f32>\n%m = stablehlo.constant dense<-1> : tensor<i64>\n%0:2 = stablehlo.reduce(%arg0 init: %z), (%i init: %m) across dimensions = [1] : ({0}, tensor<3x50xi64>, tensor<f32>, tensor<i64>) -> ({r0}, {r1})\nreducer(%a: tensor<f32>, %c: tensor<f32>) (%b: tensor<i64>, %d: tensor<i64>) {\n%g = stablehlo.compare GT, %a, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>\n%e = stablehlo.compare EQ, %a, %c : (tensor<f32>, tensor<f32>) -> tensor<i1>\n%h = stablehlo.compare GT, %b, %d : (tensor<i64>, tensor<i64>) -> tensor<i1>\n%k = stablehlo.and %e, %h : tensor<i1>\n%p = stablehlo.or %g, %k : tensor<i1>\n%q = stablehlo.select %p, %a, %c : tensor<i1>, tensor<f32>\n%r = stablehlo.select %p, %b, %d : tensor<i1>, tensor<i64>\nstablehlo.return %q, %r : tensor<f32>, tensor<i64>\n}\nreturn %0#0, %0#1 : {r0}, {r1}'
+    hand("argmax_last_is_general", last, [x], [x.max(1), 49 - np.argmax(x[:, ::-1], 1)])
     jit("argmin_short", lambda x: lax.argmin(x, 1, i32), data((50, 4), f32))
     jit("reduce_long", lambda x: lax.reduce(x, 0., lax.add, (0, 1)), data((300, 1001), f64))
     for axis in (0, 1, 2): jit(f"argmax_{axis}", lambda x: lax.argmax(x, axis, i32), data((5, 6, 700), i8))
