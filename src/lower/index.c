@@ -174,6 +174,7 @@ TT_LOWERING(unsafe_index_put) { index_put_with(L, false); }
 // ---- gather, scatter ---------------------------------------------------------------------------
 static bool check_along(tt_lower_t* L, V self, V index, V src, int64_t dim, const char* op) {
   if (!self || !index) return false;
+  if (tt_type_elems(index->type) == 0) return true;
   int64_t rank = TT_MAX(tt_lx_rank(self), 1);
   if (TT_MAX(tt_lx_rank(index), 1) != rank) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Index tensor must have the same number of dimensions as %s tensor",
@@ -184,7 +185,6 @@ static bool check_along(tt_lower_t* L, V self, V index, V src, int64_t dim, cons
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Index tensor must have the same number of dimensions as src tensor");
     return false;
   }
-  if (tt_type_elems(index->type) == 0) return true;
   for (int64_t d = 0; d < tt_lx_rank(index); ++d) {
     tt_dim_t n = tt_lx_size(index, d), limit = self->type->rank ? tt_lx_size(self, d) : 1, source = src && src->type->rank ? tt_lx_size(src, d) : n;
     if ((d != dim && n > limit) || n > source) {

@@ -409,8 +409,9 @@ TT_LOWERING(masked_fill) {
 
 // NaN in the input or in a bound gives NaN; min wins over max only where PyTorch's order does (min(max(x, lo), hi)).
 static V clamp_values(tt_lower_t* L, V x, V lo, V hi) {
-  if (lo) x = MAX(x, lo);
-  if (hi) x = MIN(x, hi);
+  bool is_bool = tt_lx_dtype(x) == TT_DTYPE_PRED;
+  if (lo) x = is_bool ? OR(x, lo) : MAX(x, lo);
+  if (hi) x = is_bool ? AND(x, hi) : MIN(x, hi);
   return x;
 }
 
@@ -424,10 +425,7 @@ static void clamp(tt_lower_t* L, uint32_t min_arg, uint32_t max_arg) {
     return;
   }
   tt_dtype_t dtype = tt_l_result_type(L, count, args);
-  if (dtype == TT_DTYPE_PRED || tt_dtype_is_complex(dtype)) {
-    if (dtype == TT_DTYPE_PRED) refuse(L, "clamp_scalar_cpu", dtype);
-    else tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "clamp is not supported for complex types");
-  }
+  if (tt_dtype_is_complex(dtype)) tt_builder_fail(L->b, TT_UNIMPLEMENTED, "clamp is not supported for complex types");
   V values[3] = {tt_lx_operand(L, 0, dtype), has_min ? tt_lx_operand(L, min_arg, dtype) : NULL,
                  has_max ? tt_lx_operand(L, max_arg, dtype) : NULL};
   tt_lx_broadcast(L, 3, values, dtype);
@@ -437,13 +435,25 @@ TT_LOWERING(clamp) { clamp(L, 1, 2); }
 TT_LOWERING(clamp_min) { clamp(L, 1, 0); }
 TT_LOWERING(clamp_max) { clamp(L, 0, 1); }
 
+// As PyTorch prints a TypeMeta.
+static const char* c_name(tt_dtype_t dtype) {
+  switch (dtype) {
+    case TT_DTYPE_F32: return "float";
+    case TT_DTYPE_F64: return "double";
+    case TT_DTYPE_F16: return "c10::Half";
+    case TT_DTYPE_BF16: return "c10::BFloat16";
+    case TT_DTYPE_C64: return "c10::complex<float>";
+    case TT_DTYPE_C128: return "c10::complex<double>";
+    default: return tt_lx_torch_name(dtype);
+  }
+}
+
 TT_LOWERING(lerp) {
   uint32_t args[3] = {0, 1, 2};
   tt_dtype_t dtype = tt_l_result_type(L, tt_l_tensor_or_null(L, 2) ? 3 : 2, args), wide = tt_l_accumulate(dtype);
   if (tt_lx_dtype(tt_l_tensor_or_null(L, 0)) != tt_lx_dtype(tt_l_tensor_or_null(L, 1))) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "expected dtype %s for `end` but got dtype %s",
-                    tt_lx_torch_name(tt_lx_dtype(tt_l_tensor_or_null(L, 0))),
-                    tt_lx_torch_name(tt_lx_dtype(tt_l_tensor_or_null(L, 1))));
+                    c_name(tt_lx_dtype(tt_l_tensor_or_null(L, 0))), c_name(tt_lx_dtype(tt_l_tensor_or_null(L, 1))));
   }
   V values[3] = {tt_lx_operand(L, 0, wide), tt_lx_operand(L, 1, wide), tt_lx_operand(L, 2, wide)};
   tt_lx_broadcast(L, 3, values, wide);

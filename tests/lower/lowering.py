@@ -91,6 +91,8 @@ def bind(op, args, kwargs):
         kind = str(argument.type)
         if isinstance(value, (int, float)) and not isinstance(value, bool) and ("List[int]" in kind):
             value = [value]
+        if argument.name == "dtype" and isinstance(value, int):
+            value = torch.int64
         result.append((value, kind))
     return result
 

@@ -70,6 +70,10 @@ class Sweep:
             return
         self.seen.add(words)
         try:
+            if self.options.verify:
+                self.lowering.text(words, expand=False, checks=True)
+                self.passed[name] += 1
+                return
             got, kinds = self.lowering.run(func, *before)
         except lowering.Unknown:
             self.unknown[name] += 1
@@ -119,6 +123,7 @@ def main():
     parser.add_argument("--limit", type=int, default=12, help="compared calls an overload")
     parser.add_argument("--only", default="")
     parser.add_argument("--ops", default="", help="OpInfo names")
+    parser.add_argument("--verify", action="store_true", help="build and verify with checks only, run nothing")
     parser.add_argument("--backward", action="store_true")
     options = parser.parse_args()
     options.only = [o for o in options.only.split(",") if o]
@@ -136,7 +141,7 @@ def main():
             continue
         sweep.where = info.full_name
         try:
-            backward = options.backward and info.supports_autograd
+            backward = options.backward and info.supports_autograd and dtype in info.supported_backward_dtypes("cpu")
             for i, sample in enumerate(info.sample_inputs("cpu", dtype, requires_grad=backward)):
                 if i >= options.samples:
                     break
