@@ -7,10 +7,14 @@
 
 #include "base/alloc.h"
 
-static const struct { const char* descr; tt_dtype_t dtype; } types[] = {
-    {"|b1", TT_DTYPE_PRED}, {"|i1", TT_DTYPE_S8},  {"<i2", TT_DTYPE_S16}, {"<i4", TT_DTYPE_S32},  {"<i8", TT_DTYPE_S64},
-    {"|u1", TT_DTYPE_U8},   {"<u2", TT_DTYPE_U16}, {"<u4", TT_DTYPE_U32}, {"<u8", TT_DTYPE_U64},  {"<f2", TT_DTYPE_F16},
-    {"<f4", TT_DTYPE_F32},  {"<f8", TT_DTYPE_F64}, {"<c8", TT_DTYPE_C64}, {"<c16", TT_DTYPE_C128},
+static const struct {
+  const char* descr;
+  tt_dtype_t dtype;
+} types[] = {
+    {"|b1", TT_DTYPE_PRED}, {"|i1", TT_DTYPE_S8},    {"<i2", TT_DTYPE_S16}, {"<i4", TT_DTYPE_S32},
+    {"<i8", TT_DTYPE_S64},  {"|u1", TT_DTYPE_U8},    {"<u2", TT_DTYPE_U16}, {"<u4", TT_DTYPE_U32},
+    {"<u8", TT_DTYPE_U64},  {"<f2", TT_DTYPE_F16},   {"<f4", TT_DTYPE_F32}, {"<f8", TT_DTYPE_F64},
+    {"<c8", TT_DTYPE_C64},  {"<c16", TT_DTYPE_C128},
 };
 
 tt_dtype_t tt_npy_dtype(const char* descr) {
@@ -33,7 +37,9 @@ tt_status_t tt_file_read(const char* path, char** out_text, size_t* out_size) {
     size_t got = fread(text + size, 1, capacity - size - 1, file);
     size += got;
     if (got == 0) {
-      if (ferror(file)) status = tt_status_create(TT_DATA_LOSS, "cannot read '%s': %s", path, strerror(errno));
+      if (ferror(file)) {
+        status = tt_status_create(TT_DATA_LOSS, "cannot read '%s': %s", path, strerror(errno));
+      }
       break;
     }
   }
@@ -67,14 +73,20 @@ static tt_status_t parse_header(const char* path, const char* header, tt_npy_t* 
   const char* descr = value_of(header, "'descr'");
   const char* order = value_of(header, "'fortran_order'");
   const char* shape = value_of(header, "'shape'");
-  if (!descr || !order || !shape || *descr != '\'' || *shape != '(') return bad(path, "its header is damaged");
+  if (!descr || !order || !shape || *descr != '\'' || *shape != '(') {
+    return bad(path, "its header is damaged");
+  }
   const char* end = strchr(++descr, '\'');
-  if (!end || (size_t)(end - descr) >= sizeof(out->descr)) return bad(path, "structured types are not supported");
+  if (!end || (size_t)(end - descr) >= sizeof(out->descr)) {
+    return bad(path, "structured types are not supported");
+  }
   memcpy(out->descr, descr, (size_t)(end - descr));
   if (out->descr[0] == '>') return bad(path, "big-endian data");
   if (out->descr[0] == '=') out->descr[0] = '<';
   out->elem_bytes = (size_t)strtoul(out->descr + 2, NULL, 10);
-  if (out->elem_bytes == 0 || out->elem_bytes > 16 || !strchr("biufcV", out->descr[1])) return bad(path, out->descr);
+  if (out->elem_bytes == 0 || out->elem_bytes > 16 || !strchr("biufcV", out->descr[1])) {
+    return bad(path, out->descr);
+  }
   out->is_fortran = strncmp(order, "True", 4) == 0;
   for (++shape; *shape && *shape != ')';) {
     if (*shape == ',' || *shape == ' ') {
@@ -102,8 +114,9 @@ tt_status_t tt_npy_read(const char* path, tt_npy_t* out) {
   }
   const uint8_t* u = (const uint8_t*)bytes;
   size_t start = u[6] == 1 ? 10 : 12;
-  size_t header_size = u[6] == 1 ? (size_t)u[8] | (size_t)u[9] << 8
-                                 : (size_t)u[8] | (size_t)u[9] << 8 | (size_t)u[10] << 16 | (size_t)u[11] << 24;
+  size_t header_size = u[6] == 1
+                           ? (size_t)u[8] | (size_t)u[9] << 8
+                           : (size_t)u[8] | (size_t)u[9] << 8 | (size_t)u[10] << 16 | (size_t)u[11] << 24;
   if (size < start || header_size > size - start || header_size == 0) {
     status = bad(path, "its header is cut off");
     goto cleanup;
@@ -113,8 +126,8 @@ tt_status_t tt_npy_read(const char* path, tt_npy_t* out) {
   if (!tt_status_is_ok(status)) goto cleanup;
   int64_t elems;
   size_t wanted;
-  if (!tt_checked_product(out->dims, out->rank, &elems) || !tt_checked_mul((size_t)elems, out->elem_bytes, &wanted) ||
-      wanted != size - start - header_size) {
+  if (!tt_checked_product(out->dims, out->rank, &elems) ||
+      !tt_checked_mul((size_t)elems, out->elem_bytes, &wanted) || wanted != size - start - header_size) {
     status = bad(path, "its data does not have the size of its shape");
     goto cleanup;
   }
@@ -131,7 +144,8 @@ void tt_npy_deinitialize(tt_npy_t* array) {
   array->data = NULL;
 }
 
-tt_status_t tt_npy_write(const char* path, tt_dtype_t dtype, size_t rank, const int64_t* dims, const void* data) {
+tt_status_t tt_npy_write(const char* path, tt_dtype_t dtype, size_t rank, const int64_t* dims,
+                         const void* data) {
   const char* descr = NULL;
   for (size_t i = 0; i < TT_ARRAY_LENGTH(types); ++i) {
     if (types[i].dtype == dtype) descr = types[i].descr;

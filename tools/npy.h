@@ -20,7 +20,8 @@ void tt_npy_deinitialize(tt_npy_t* array);
 // The dtype of a descr, or TT_DTYPE_INVALID ("V2" may be bf16: the program decides).
 tt_dtype_t tt_npy_dtype(const char* descr);
 // Dense row-major data. Types that NumPy does not have are written as raw bytes ("|V1", "<V2").
-tt_status_t tt_npy_write(const char* path, tt_dtype_t dtype, size_t rank, const int64_t* dims, const void* data) TT_MUST_USE;
+tt_status_t tt_npy_write(const char* path, tt_dtype_t dtype, size_t rank, const int64_t* dims,
+                         const void* data) TT_MUST_USE;
 // A whole file; NUL-terminated, *out_size without the NUL.
 tt_status_t tt_file_read(const char* path, char** out_text, size_t* out_size) TT_MUST_USE;
 

@@ -1,4 +1,4 @@
-// tt-doctor: what this machine and installation can do, for bug reports. Opens the plugin; --no-plugin does not.
+// tt-doctor: what this machine and installation can do, for bug reports. --no-plugin opens no plugin.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -46,18 +46,21 @@ static int print_plugin(const char* path) {
     const char* fingerprint = tt_rt_plugin_ir_fingerprint(plugin);
     if (fingerprint[0]) {
       bool same = strcmp(fingerprint, tt_rt_ir_fingerprint()) == 0;
-      printf("program format:   %s (%s)\n", fingerprint, same ? "handed over in memory" : "another build: sent as text");
+      printf("program format:   %s (%s)\n", fingerprint,
+             same ? "handed over in memory" : "another build: sent as text");
     } else {
       printf("program format:   StableHLO text\n");
     }
     status = tt_rt_client_create(plugin, NULL, 0, &client);
   }
   if (!tt_status_is_ok(status)) {
-    printf("problem:          %s: %s\n", tt_status_code_name(tt_status_code(status)), tt_status_message(status));
+    printf("problem:          %s: %s\n", tt_status_code_name(tt_status_code(status)),
+           tt_status_message(status));
     tt_status_free(status);
     return 1;
   }
-  printf("platform:         %s, lowering target %s\n", tt_rt_client_platform(client), tt_rt_client_target(client)->name);
+  printf("platform:         %s, lowering target %s\n", tt_rt_client_platform(client),
+         tt_rt_client_target(client)->name);
   size_t count = tt_rt_client_device_count(client);
   for (size_t i = 0; i < count && tt_status_is_ok(status); ++i) {
     tt_rt_device_info_t info;

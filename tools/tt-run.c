@@ -38,7 +38,8 @@ typedef struct options_s {
 } options_t;
 
 static int complain(tt_status_t status, const char* what, int code) {
-  fprintf(stderr, "tt-run: %s: %s: %s\n", what, tt_status_code_name(tt_status_code(status)), tt_status_message(status));
+  fprintf(stderr, "tt-run: %s: %s: %s\n", what, tt_status_code_name(tt_status_code(status)),
+          tt_status_message(status));
   tt_status_free(status);
   return code;
 }
@@ -78,11 +79,19 @@ static bool read_options(int argc, char** argv, options_t* out) {
     else if (strcmp(name, "--topology") == 0) out->topology = value;
     else if (strcmp(name, "--output-dir") == 0) out->output_dir = value;
     else if (strcmp(name, "--input") == 0) out->inputs[out->input_count++] = value;
-    else if (strcmp(name, "--device") == 0) { good = read_number(value, 4096, &number); out->device = (size_t)number; }
-    else if (strcmp(name, "--repeat") == 0) { good = read_number(value, 1000000, &number); out->repeat = (long)number; }
-    else if (strcmp(name, "--threads") == 0) { good = read_number(value, 64, &number); out->threads = (long)number; }
-    else if (strcmp(name, "--random") == 0) { good = read_number(value, UINT64_MAX, &out->seed); out->random = true; }
-    else {
+    else if (strcmp(name, "--device") == 0) {
+      good = read_number(value, 4096, &number);
+      out->device = (size_t)number;
+    } else if (strcmp(name, "--repeat") == 0) {
+      good = read_number(value, 1000000, &number);
+      out->repeat = (long)number;
+    } else if (strcmp(name, "--threads") == 0) {
+      good = read_number(value, 64, &number);
+      out->threads = (long)number;
+    } else if (strcmp(name, "--random") == 0) {
+      good = read_number(value, UINT64_MAX, &out->seed);
+      out->random = true;
+    } else {
       fprintf(stderr, "tt-run: unknown option %s\n", name);
       return false;
     }
@@ -121,7 +130,8 @@ static tt_status_t random_input(tt_rt_client_t* client, size_t device, const tt_
     } else if (tt_dtype_is_float(type->dtype)) {
       tt_scalar_store_f64(type->dtype, (double)(int32_t)(word >> 32) * 0x1p-31, at);
     } else {
-      tt_scalar_store_i64(type->dtype, type->dtype == TT_DTYPE_PRED ? (int64_t)(word >> 63) : (int64_t)(word >> 61), at);
+      tt_scalar_store_i64(type->dtype,
+                          type->dtype == TT_DTYPE_PRED ? (int64_t)(word >> 63) : (int64_t)(word >> 61), at);
     }
   }
   tt_status_t status = tt_rt_buffer_from_host(client, device, type->dtype, type->rank, type->dims, data, out);
@@ -148,9 +158,10 @@ static tt_status_t file_input(tt_rt_client_t* client, size_t device, const char*
   }
   tt_status_t status =
       dtype == TT_DTYPE_INVALID
-          ? tt_status_create(TT_INVALID_ARGUMENT, "'%s' has the type '%s', which no element type stands for", path,
-                             array.descr)
-          : tt_rt_buffer_from_host_strided(client, device, dtype, array.rank, array.dims, strides, array.data, out);
+          ? tt_status_create(TT_INVALID_ARGUMENT, "'%s' has the type '%s', which no element type stands for",
+                             path, array.descr)
+          : tt_rt_buffer_from_host_strided(client, device, dtype, array.rank, array.dims, strides, array.data,
+                                           out);
   tt_npy_deinitialize(&array);
   return status;
 }
@@ -230,14 +241,16 @@ static tt_status_t run_all(const options_t* options, tt_rt_executable_t* executa
     }
     int64_t start = tt_clock_ns();
     status = tt_rt_execute(executable, input_count, inputs, NULL, output_count, outputs);
-    for (size_t i = 0; i < output_count && tt_status_is_ok(status); ++i) status = tt_rt_buffer_await(outputs[i]);
+    for (size_t i = 0; i < output_count && tt_status_is_ok(status); ++i) {
+      status = tt_rt_buffer_await(outputs[i]);
+    }
     times[run] = tt_clock_ns() - start;
   }
   if (tt_status_is_ok(status) && options->repeat > 0) {
     int64_t first = times[0];
     qsort(times, (size_t)count, sizeof(int64_t), by_value);
-    printf("%ld runs: first %.3f us, best %.3f us, median %.3f us\n", count, (double)first / 1e3, (double)times[0] / 1e3,
-           (double)times[count / 2] / 1e3);
+    printf("%ld runs: first %.3f us, best %.3f us, median %.3f us\n", count, (double)first / 1e3,
+           (double)times[0] / 1e3, (double)times[count / 2] / 1e3);
   }
   tt_free(times);
   return status;
@@ -260,8 +273,8 @@ static int run_program(const options_t* options, tt_rt_client_t* client, const c
     size_t wanted = func->body.block.arg_count;
     if (options->random) input_count = wanted;
     if (input_count != wanted) {
-      fprintf(stderr, "tt-run: @%s takes %zu arguments, %zu inputs were given (--input or --random)\n", func->name, wanted,
-              input_count);
+      fprintf(stderr, "tt-run: @%s takes %zu arguments, %zu inputs were given (--input or --random)\n",
+              func->name, wanted, input_count);
       tt_module_release(module);
       return EXIT_USAGE;
     }
@@ -293,7 +306,9 @@ static int run_program(const options_t* options, tt_rt_client_t* client, const c
     }
   }
   status = run_all(options, executable, input_count, inputs, output_count, outputs);
-  for (size_t i = 0; i < output_count && tt_status_is_ok(status); ++i) status = give_output(options, i, outputs[i]);
+  for (size_t i = 0; i < output_count && tt_status_is_ok(status); ++i) {
+    status = give_output(options, i, outputs[i]);
+  }
   if (!tt_status_is_ok(status)) code = complain(status, options->program, EXIT_RUN);
 cleanup:
   for (size_t i = 0; inputs && i < input_count; ++i) tt_rt_buffer_release(inputs[i]);

@@ -30,7 +30,11 @@ static uint64_t add_layouts(uint64_t hash) {
 #define FIELD(type, field) \
   hash = tt_hash_u64(hash, offsetof(type, field) * 4096 + sizeof(((type*)0)->field))
 #define SIZE(type) hash = tt_hash_u64(hash, sizeof(type))
-  SIZE(tt_type_t); FIELD(tt_type_t, kind); FIELD(tt_type_t, dtype); FIELD(tt_type_t, rank); FIELD(tt_type_t, dims);
+  SIZE(tt_type_t);
+  FIELD(tt_type_t, kind);
+  FIELD(tt_type_t, dtype);
+  FIELD(tt_type_t, rank);
+  FIELD(tt_type_t, dims);
   FIELD(tt_type_t, bounds); FIELD(tt_type_t, quant); FIELD(tt_type_t, encoding); FIELD(tt_type_t, elements);
   FIELD(tt_type_t, element_count); FIELD(tt_type_t, input_count); FIELD(tt_type_t, hash);
   SIZE(tt_quant_t);
@@ -38,7 +42,11 @@ static uint64_t add_layouts(uint64_t hash) {
   FIELD(tt_attr_t, other_name); FIELD(tt_attr_t, i64s); FIELD(tt_attr_t, dense);
   SIZE(tt_dense_t); FIELD(tt_dense_t, is_splat); FIELD(tt_dense_t, data);
   SIZE(tt_dot_dims_t); SIZE(tt_conv_dims_t); SIZE(tt_gather_dims_t); SIZE(tt_scatter_dims_t);
-  SIZE(tt_value_t); FIELD(tt_value_t, op); FIELD(tt_value_t, block); FIELD(tt_value_t, index); FIELD(tt_value_t, id);
+  SIZE(tt_value_t);
+  FIELD(tt_value_t, op);
+  FIELD(tt_value_t, block);
+  FIELD(tt_value_t, index);
+  FIELD(tt_value_t, id);
   SIZE(tt_op_t); FIELD(tt_op_t, kind); FIELD(tt_op_t, attr_count); FIELD(tt_op_t, region_count);
   FIELD(tt_op_t, operands); FIELD(tt_op_t, results); FIELD(tt_op_t, attrs); FIELD(tt_op_t, regions);
   FIELD(tt_op_t, loc); FIELD(tt_op_t, block); FIELD(tt_op_t, next);

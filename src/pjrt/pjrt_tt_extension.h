@@ -1,5 +1,5 @@
-// What our plugin offers beyond PJRT. Found by type in the extension chain of PJRT_Api; a client that finds it
-// checks `struct_size` and `fingerprint` before it uses a function. All functions are thread-safe.
+// What our plugin offers beyond PJRT. Found by type in the extension chain of PJRT_Api; a client that finds
+// it checks `struct_size` and `fingerprint` before it uses a function. All functions are thread-safe.
 #ifndef TT_PJRT_PJRT_TT_EXTENSION_H_
 #define TT_PJRT_PJRT_TT_EXTENSION_H_
 

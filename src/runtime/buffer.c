@@ -21,7 +21,9 @@ static inline void spin_lock(tt_rt_client_t* client) {
     }
   }
 }
-static inline void spin_unlock(tt_rt_client_t* client) { __atomic_store_n(&client->spin, 0, __ATOMIC_RELEASE); }
+static inline void spin_unlock(tt_rt_client_t* client) {
+  __atomic_store_n(&client->spin, 0, __ATOMIC_RELEASE);
+}
 
 static tt_status_t record_take(tt_rt_client_t* client, tt_rt_buffer_t** out_buffer) {
   spin_lock(client);
@@ -69,23 +71,23 @@ static tt_status_t ask_shape(tt_rt_buffer_t* buffer) {
   TT_RETURN_IF_ERROR(TT_RT_CALL(plugin, Buffer_ElementType, &type));
   buffer->dtype = tt_dtype_from_pjrt((int)type.type);
   if (buffer->dtype == TT_DTYPE_INVALID) {
-    return tt_status_create(TT_UNIMPLEMENTED, "the plugin '%s' gives a buffer of the unknown type %d", plugin->path,
-                            (int)type.type);
+    return tt_status_create(TT_UNIMPLEMENTED, "the plugin '%s' gives a buffer of the unknown type %d",
+                            plugin->path, (int)type.type);
   }
   TT_RT_ARGS(Buffer_Dimensions, dims);
   dims.buffer = buffer->handle;
   TT_RETURN_IF_ERROR(TT_RT_CALL(plugin, Buffer_Dimensions, &dims));
   if (dims.num_dims > TT_MAX_RANK) {
-    return tt_status_create(TT_UNIMPLEMENTED, "the plugin '%s' gives a buffer of rank %zu; at most %d", plugin->path,
-                            dims.num_dims, TT_MAX_RANK);
+    return tt_status_create(TT_UNIMPLEMENTED, "the plugin '%s' gives a buffer of rank %zu; at most %d",
+                            plugin->path, dims.num_dims, TT_MAX_RANK);
   }
   buffer->rank = (uint32_t)dims.num_dims;
   for (uint32_t i = 0; i < buffer->rank; ++i) buffer->dims[i] = dims.dims[i];
   return TT_OK_STATUS;
 }
 
-tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer* handle, tt_dtype_t dtype, size_t rank,
-                              const int64_t* dims, tt_rt_buffer_t** out_buffer) {
+tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer* handle, tt_dtype_t dtype,
+                              size_t rank, const int64_t* dims, tt_rt_buffer_t** out_buffer) {
   *out_buffer = NULL;
   tt_rt_buffer_t* buffer;
   tt_status_t status = record_take(client, &buffer);
@@ -135,7 +137,9 @@ void tt_rt_buffer_release(tt_rt_buffer_t* buffer) {
 
 // ---- host to device ----------------------------------------------------------------------------
 static tt_status_t check_shape(tt_dtype_t dtype, size_t rank, const int64_t* dims, size_t* out_bytes) {
-  if (rank > TT_MAX_RANK) return tt_status_create(TT_INVALID_ARGUMENT, "rank %zu; at most %d", rank, TT_MAX_RANK);
+  if (rank > TT_MAX_RANK) {
+    return tt_status_create(TT_INVALID_ARGUMENT, "rank %zu; at most %d", rank, TT_MAX_RANK);
+  }
   if (dtype == TT_DTYPE_INVALID) return tt_status_create(TT_INVALID_ARGUMENT, "invalid dtype");
   for (size_t i = 0; i < rank; ++i) {
     if (dims[i] < 0) {
@@ -143,14 +147,16 @@ static tt_status_t check_shape(tt_dtype_t dtype, size_t rank, const int64_t* dim
     }
   }
   int64_t elems;
-  if (!tt_checked_product(dims, rank, &elems) || !tt_checked_mul((size_t)elems, tt_dtype_bytes(dtype), out_bytes)) {
+  if (!tt_checked_product(dims, rank, &elems) ||
+      !tt_checked_mul((size_t)elems, tt_dtype_bytes(dtype), out_bytes)) {
     return tt_status_create(TT_INVALID_ARGUMENT, "the array is too large");
   }
   return TT_OK_STATUS;
 }
 
-static tt_status_t upload(tt_rt_client_t* client, size_t device, tt_dtype_t dtype, size_t rank, const int64_t* dims,
-                          const int64_t* byte_strides, const void* data, size_t bytes, tt_rt_buffer_t** out_buffer) {
+static tt_status_t upload(tt_rt_client_t* client, size_t device, tt_dtype_t dtype, size_t rank,
+                          const int64_t* dims, const int64_t* byte_strides, const void* data, size_t bytes,
+                          tt_rt_buffer_t** out_buffer) {
   static const char nothing[8];
   TT_RT_ARGS(Client_BufferFromHostBuffer, args);
   args.client = client->handle;
@@ -183,7 +189,8 @@ tt_status_t tt_rt_buffer_from_host(tt_rt_client_t* client, size_t device, tt_dty
 }
 
 // Packs a strided array densely.
-static char* pack(char* to, const char* from, size_t elem, size_t rank, const int64_t* dims, const int64_t* strides) {
+static char* pack(char* to, const char* from, size_t elem, size_t rank, const int64_t* dims,
+                  const int64_t* strides) {
   if (rank == 0) {
     memcpy(to, from, elem);
     return to + elem;
@@ -193,13 +200,15 @@ static char* pack(char* to, const char* from, size_t elem, size_t rank, const in
     memcpy(to, from, bytes);
     return to + bytes;
   }
-  for (int64_t i = 0; i < dims[0]; ++i) to = pack(to, from + i * strides[0], elem, rank - 1, dims + 1, strides + 1);
+  for (int64_t i = 0; i < dims[0]; ++i) {
+    to = pack(to, from + i * strides[0], elem, rank - 1, dims + 1, strides + 1);
+  }
   return to;
 }
 
-tt_status_t tt_rt_buffer_from_host_strided(tt_rt_client_t* client, size_t device, tt_dtype_t dtype, size_t rank,
-                                           const int64_t* dims, const int64_t* byte_strides, const void* data,
-                                           tt_rt_buffer_t** out_buffer) {
+tt_status_t tt_rt_buffer_from_host_strided(tt_rt_client_t* client, size_t device, tt_dtype_t dtype,
+                                           size_t rank, const int64_t* dims, const int64_t* byte_strides,
+                                           const void* data, tt_rt_buffer_t** out_buffer) {
   *out_buffer = NULL;
   size_t bytes;
   TT_RETURN_IF_ERROR(tt_rt_check_device(client, device));
@@ -212,7 +221,9 @@ tt_status_t tt_rt_buffer_from_host_strided(tt_rt_client_t* client, size_t device
   }
   if (dense || bytes == 0) return upload(client, device, dtype, rank, dims, NULL, data, bytes, out_buffer);
   // only of our own plugin is it known that it takes every stride
-  if (client->plugin->extension) return upload(client, device, dtype, rank, dims, byte_strides, data, bytes, out_buffer);
+  if (client->plugin->extension) {
+    return upload(client, device, dtype, rank, dims, byte_strides, data, bytes, out_buffer);
+  }
   void* packed;
   TT_RETURN_IF_ERROR(tt_alloc(bytes, &packed));
   pack(packed, data, tt_dtype_bytes(dtype), rank, dims, byte_strides);
@@ -225,7 +236,8 @@ tt_status_t tt_rt_buffer_from_host_strided(tt_rt_client_t* client, size_t device
 tt_status_t tt_rt_buffer_to_host(tt_rt_buffer_t* buffer, void* data, size_t bytes) {
   static const int64_t descending[TT_MAX_RANK] = {15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
   if (bytes != buffer->bytes) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "the host array has %zu bytes, the buffer %zu", bytes, buffer->bytes);
+    return tt_status_create(TT_INVALID_ARGUMENT, "the host array has %zu bytes, the buffer %zu", bytes,
+                            buffer->bytes);
   }
   char nothing[8];
   PJRT_Buffer_MemoryLayout layout;   // row-major, whatever the device's own layout is
@@ -266,7 +278,8 @@ tt_status_t tt_rt_buffer_copy_to_device(tt_rt_buffer_t* buffer, size_t device, t
     status = TT_RT_CALL(client->plugin, Buffer_CopyToDevice, &args);
   }
   if (!tt_status_is_ok(status)) return status;
-  return tt_rt_buffer_wrap(client, device, args.dst_buffer, buffer->dtype, buffer->rank, buffer->dims, out_buffer);
+  return tt_rt_buffer_wrap(client, device, args.dst_buffer, buffer->dtype, buffer->rank, buffer->dims,
+                           out_buffer);
 }
 
 // ---- state -------------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ static tt_status_t copy_text(const char* text, size_t size, char** out) {
 static void read_attributes(const PJRT_NamedValue* values, size_t count, tt_rt_device_info_t* info) {
   for (size_t i = 0; i < count; ++i) {
     const PJRT_NamedValue* value = &values[i];
-    if (value->type == PJRT_NamedValue_kInt64List && value->name_size == 6 && memcmp(value->name, "coords", 6) == 0) {
+    if (value->type == PJRT_NamedValue_kInt64List && value->name_size == 6 &&
+        memcmp(value->name, "coords", 6) == 0) {
       info->coord_count = (int)TT_MIN(value->value_size, (size_t)3);
       for (int k = 0; k < info->coord_count; ++k) info->coords[k] = value->int64_array_value[k];
     } else if (value->type == PJRT_NamedValue_kInt64 && value->name_size == 12 &&
@@ -125,8 +126,9 @@ tt_status_t tt_rt_client_create(tt_rt_plugin_t* plugin, const tt_rt_option_t* op
   return tt_rt_client_create_with_store(plugin, options, option_count, NULL, out_client);
 }
 
-tt_status_t tt_rt_client_create_with_store(tt_rt_plugin_t* plugin, const tt_rt_option_t* options, size_t option_count,
-                                           const tt_rt_store_t* store, tt_rt_client_t** out_client) {
+tt_status_t tt_rt_client_create_with_store(tt_rt_plugin_t* plugin, const tt_rt_option_t* options,
+                                           size_t option_count, const tt_rt_store_t* store,
+                                           tt_rt_client_t** out_client) {
   *out_client = NULL;
   void* memory;
   TT_RETURN_IF_ERROR(tt_alloc(sizeof(tt_rt_client_t), &memory));
@@ -176,7 +178,9 @@ tt_status_t tt_rt_client_create_with_store(tt_rt_plugin_t* plugin, const tt_rt_o
   return TT_OK_STATUS;
 }
 
-void tt_rt_client_retain(tt_rt_client_t* client) { __atomic_fetch_add(&client->references, 1, __ATOMIC_RELAXED); }
+void tt_rt_client_retain(tt_rt_client_t* client) {
+  __atomic_fetch_add(&client->references, 1, __ATOMIC_RELAXED);
+}
 
 void tt_rt_client_release(tt_rt_client_t* client) {
   // acq_rel: every use comes before the free
@@ -194,8 +198,8 @@ void tt_rt_client_set_ir_handover(tt_rt_client_t* client, bool enabled) {
 
 tt_status_t tt_rt_check_device(const tt_rt_client_t* client, size_t device) {
   if (TT_LIKELY(device < client->device_count)) return TT_OK_STATUS;
-  return tt_status_create(TT_INVALID_ARGUMENT, "device %zu does not exist; '%s' has %zu", device, client->platform,
-                          client->device_count);
+  return tt_status_create(TT_INVALID_ARGUMENT, "device %zu does not exist; '%s' has %zu", device,
+                          client->platform, client->device_count);
 }
 
 tt_status_t tt_rt_device_info(tt_rt_client_t* client, size_t device, tt_rt_device_info_t* out_info) {

@@ -8,7 +8,8 @@
 #define INLINE_ARGS 64
 
 // ---- CompileOptionsProto -----------------------------------------------------------------------
-// { 3: { 4: num_replicas, 5: num_partitions, 6: use_spmd_partitioning, 9: { 1: R, 2: P, 3: { 1: packed ids } * P } } }
+// { 3: { 4: num_replicas, 5: num_partitions, 6: use_spmd_partitioning, 9: { 1: R, 2: P, 3: { 1: packed ids }
+// * P } } }
 typedef struct wire_s {
   uint8_t* bytes;
   size_t size, capacity;
@@ -110,7 +111,8 @@ static tt_status_t read_results(tt_rt_executable_t* executable, PJRT_Executable*
   size_t extents = 0;
   for (size_t i = 0; i < count; ++i) {
     // a type or rank that we do not know is an error only when such a buffer comes
-    if (tt_dtype_from_pjrt((int)types.output_types[i]) == TT_DTYPE_INVALID || dims.dim_sizes[i] > TT_MAX_RANK) {
+    if (tt_dtype_from_pjrt((int)types.output_types[i]) == TT_DTYPE_INVALID ||
+        dims.dim_sizes[i] > TT_MAX_RANK) {
       return TT_OK_STATUS;
     }
     extents += dims.dim_sizes[i];
@@ -146,20 +148,22 @@ static tt_status_t inspect(tt_rt_executable_t* executable) {
   tt_status_t status = read_results(executable, get.executable);
   TT_RT_ARGS(Executable_Destroy, destroy);
   destroy.executable = get.executable;
-  tt_status_ignore(tt_rt_take_error(plugin, plugin->api->Executable_Destroy(&destroy)));  // only our reference to it
+  tt_status_ignore(
+      tt_rt_take_error(plugin, plugin->api->Executable_Destroy(&destroy)));  // only our reference to it
   return status;
 }
 
 // ---- compile -----------------------------------------------------------------------------------
-static tt_status_t compile_program(tt_rt_client_t* client, const char* format, const void* code, size_t code_size,
-                                   const tt_rt_compile_options_t* options, tt_rt_executable_t** out_executable) {
+static tt_status_t compile_program(tt_rt_client_t* client, const char* format, const void* code,
+                                   size_t code_size, const tt_rt_compile_options_t* options,
+                                   tt_rt_executable_t** out_executable) {
   static const tt_rt_compile_options_t defaults;
   if (!options) options = &defaults;
   int replicas = options->num_replicas ? options->num_replicas : 1;
   int partitions = options->num_partitions ? options->num_partitions : 1;
   if (replicas < 1 || partitions < 1 || (int64_t)replicas * partitions > (int64_t)client->device_count) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "%d replicas x %d partitions do not fit on %zu devices", replicas,
-                            partitions, client->device_count);
+    return tt_status_create(TT_INVALID_ARGUMENT, "%d replicas x %d partitions do not fit on %zu devices",
+                            replicas, partitions, client->device_count);
   }
   size_t count = (size_t)replicas * (size_t)partitions;
   if (count == 1) TT_RETURN_IF_ERROR(tt_rt_check_device(client, options->device));
@@ -201,9 +205,10 @@ static tt_status_t compile_program(tt_rt_client_t* client, const char* format, c
   const tt_rt_plugin_t* plugin = client->plugin;
   int passes = options->matmul_passes ? options->matmul_passes : client->target.matmul_passes;
   if (plugin->extension && (passes || options->reference_kernels)) {
-    status = tt_rt_fault_due()
-                 ? tt_rt_injected("PJRT_Client_Compile")
-                 : tt_rt_take_error(plugin, plugin->extension->compile(&args, passes, options->reference_kernels));
+    status =
+        tt_rt_fault_due()
+            ? tt_rt_injected("PJRT_Client_Compile")
+            : tt_rt_take_error(plugin, plugin->extension->compile(&args, passes, options->reference_kernels));
   } else {
     status = TT_RT_CALL(plugin, Client_Compile, &args);
   }
@@ -240,7 +245,9 @@ static bool is_bounded(const tt_type_t* type) {
   }
   if (type->kind != TT_TYPE_TENSOR) return true;
   for (uint32_t i = 0; i < type->rank; ++i) {
-    if (!tt_dim_is_static(type->dims[i]) && !(type->bounds && tt_dim_is_static(type->bounds[i]))) return false;
+    if (!tt_dim_is_static(type->dims[i]) && !(type->bounds && tt_dim_is_static(type->bounds[i]))) {
+      return false;
+    }
   }
   return true;
 }
@@ -252,8 +259,8 @@ static tt_status_t check_op(void* self, tt_op_t* op) {
     tt_strbuf_t text;
     tt_strbuf_initialize(&text);
     tt_op_print(op, &text);
-    tt_status_t status = tt_status_create(TT_INVALID_ARGUMENT, "a dimension without a bound cannot be compiled: %s",
-                                          tt_strbuf_text(&text));
+    tt_status_t status = tt_status_create(
+        TT_INVALID_ARGUMENT, "a dimension without a bound cannot be compiled: %s", tt_strbuf_text(&text));
     tt_strbuf_deinitialize(&text);
     return status;
   }
@@ -264,7 +271,8 @@ static tt_status_t check_bounded(const tt_module_t* module) {
   for (tt_func_t* func = module->first_func; func; func = func->next) {
     for (uint32_t i = 0; i < func->body.block.arg_count; ++i) {
       if (!is_bounded(func->body.block.args[i].type)) {
-        return tt_status_create(TT_INVALID_ARGUMENT, "argument %u of @%s has a dimension without a bound", i, func->name);
+        return tt_status_create(TT_INVALID_ARGUMENT, "argument %u of @%s has a dimension without a bound", i,
+                                func->name);
       }
     }
     TT_RETURN_IF_ERROR(tt_func_walk(func, check_op, NULL));
@@ -272,8 +280,8 @@ static tt_status_t check_bounded(const tt_module_t* module) {
   return TT_OK_STATUS;
 }
 
-tt_status_t tt_rt_compile(tt_rt_client_t* client, const tt_module_t* module, const tt_rt_compile_options_t* options,
-                          tt_rt_executable_t** out_executable) {
+tt_status_t tt_rt_compile(tt_rt_client_t* client, const tt_module_t* module,
+                          const tt_rt_compile_options_t* options, tt_rt_executable_t** out_executable) {
   *out_executable = NULL;
   const tt_rt_plugin_t* plugin = client->plugin;
   if (plugin->fingerprint[0] && strcmp(plugin->fingerprint, tt_rt_ir_fingerprint()) == 0 &&
@@ -287,7 +295,9 @@ tt_status_t tt_rt_compile(tt_rt_client_t* client, const tt_module_t* module, con
   tt_strbuf_initialize(&text);
   tt_status_t status = tt_module_print(module, TT_PRINT_DEFAULT, &text);
   if (tt_status_is_ok(status)) status = tt_strbuf_status(&text);
-  if (tt_status_is_ok(status)) status = compile_program(client, "mlir", text.data, text.size, options, out_executable);
+  if (tt_status_is_ok(status)) {
+    status = compile_program(client, "mlir", text.data, text.size, options, out_executable);
+  }
   tt_strbuf_deinitialize(&text);
   return status;
 }
@@ -297,10 +307,14 @@ void tt_rt_executable_retain(tt_rt_executable_t* executable) {
 }
 
 void tt_rt_executable_release(tt_rt_executable_t* executable) {
-  if (executable && __atomic_sub_fetch(&executable->references, 1, __ATOMIC_ACQ_REL) == 0) executable_free(executable);
+  if (executable && __atomic_sub_fetch(&executable->references, 1, __ATOMIC_ACQ_REL) == 0) {
+    executable_free(executable);
+  }
 }
 
-size_t tt_rt_executable_output_count(const tt_rt_executable_t* executable) { return executable->output_count; }
+size_t tt_rt_executable_output_count(const tt_rt_executable_t* executable) {
+  return executable->output_count;
+}
 
 // ---- execute -----------------------------------------------------------------------------------
 // Wraps the outputs of one device; on failure the rest is destroyed and every output is NULL.
@@ -356,7 +370,8 @@ tt_status_t tt_rt_execute(tt_rt_executable_t* executable, size_t input_count, tt
   static const bool nothing_donated[INLINE_ARGS];
   for (size_t i = 0; i < output_count; ++i) outputs[i] = NULL;
   if (TT_UNLIKELY(executable->device_count != 1)) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "the program runs on %zu devices: tt_rt_execute_sharded is its call",
+    return tt_status_create(TT_INVALID_ARGUMENT,
+                            "the program runs on %zu devices: tt_rt_execute_sharded is its call",
                             executable->device_count);
   }
   if (TT_UNLIKELY(output_count != executable->output_count)) {
@@ -378,9 +393,10 @@ tt_status_t tt_rt_execute(tt_rt_executable_t* executable, size_t input_count, tt
   tt_status_t status;
   if (plugin->extension) {
     const bool* flags = donate ? donate : none ? none : nothing_donated;
-    status = tt_rt_fault_due() ? tt_rt_injected("PJRT_LoadedExecutable_Execute")
-                               : tt_rt_take_error(plugin, plugin->extension->execute(executable->handle, input_count,
-                                                                                     handles, flags, results));
+    status = tt_rt_fault_due()
+                 ? tt_rt_injected("PJRT_LoadedExecutable_Execute")
+                 : tt_rt_take_error(plugin, plugin->extension->execute(executable->handle, input_count,
+                                                                       handles, flags, results));
   } else {
     PJRT_Buffer* const* argument_lists[1] = {handles};
     PJRT_Buffer** output_lists[1] = {results};
@@ -396,12 +412,14 @@ tt_status_t tt_rt_execute(tt_rt_executable_t* executable, size_t input_count, tt
 }
 
 tt_status_t tt_rt_execute_sharded(tt_rt_executable_t* executable, size_t device_count, size_t input_count,
-                                  tt_rt_buffer_t* const* inputs, size_t output_count, tt_rt_buffer_t** outputs) {
+                                  tt_rt_buffer_t* const* inputs, size_t output_count,
+                                  tt_rt_buffer_t** outputs) {
   for (size_t i = 0; i < device_count * output_count; ++i) outputs[i] = NULL;
   if (device_count != executable->device_count || output_count != executable->output_count) {
-    return tt_status_create(TT_INVALID_ARGUMENT,
-                            "the program runs on %zu devices with %zu outputs each; %zu devices and %zu outputs were given",
-                            executable->device_count, executable->output_count, device_count, output_count);
+    return tt_status_create(
+        TT_INVALID_ARGUMENT,
+        "the program runs on %zu devices with %zu outputs each; %zu devices and %zu outputs were given",
+        executable->device_count, executable->output_count, device_count, output_count);
   }
   void* memory;
   size_t cells = device_count * (input_count + output_count);
@@ -411,18 +429,24 @@ tt_status_t tt_rt_execute_sharded(tt_rt_executable_t* executable, size_t device_
   PJRT_Buffer*** output_lists = (PJRT_Buffer***)(results + device_count * output_count);
   PJRT_Buffer* const** argument_lists = (PJRT_Buffer* const**)(output_lists + device_count);
   for (size_t d = 0; d < device_count; ++d) {
-    for (size_t i = 0; i < input_count; ++i) handles[d * input_count + i] = inputs[d * input_count + i]->handle;
+    for (size_t i = 0; i < input_count; ++i) {
+      handles[d * input_count + i] = inputs[d * input_count + i]->handle;
+    }
     argument_lists[d] = handles + d * input_count;
     output_lists[d] = results + d * output_count;
   }
-  tt_status_t status = execute_standard(executable, device_count, input_count, argument_lists, NULL, output_lists);
+  tt_status_t status =
+      execute_standard(executable, device_count, input_count, argument_lists, NULL, output_lists);
   if (tt_status_is_ok(status)) {
     TT_RT_COUNT(executions, 1);
     for (size_t d = 0; d < device_count; ++d) {
       if (tt_status_is_ok(status)) {
-        status = wrap_outputs(executable, executable->devices[d], output_lists[d], outputs + d * output_count);
+        status =
+            wrap_outputs(executable, executable->devices[d], output_lists[d], outputs + d * output_count);
       } else {  // the first failure decides; what is left is destroyed
-        for (size_t i = 0; i < output_count; ++i) tt_rt_buffer_handle_destroy(executable->client, output_lists[d][i]);
+        for (size_t i = 0; i < output_count; ++i) {
+          tt_rt_buffer_handle_destroy(executable->client, output_lists[d][i]);
+        }
       }
     }
     for (size_t i = 0; !tt_status_is_ok(status) && i < device_count * output_count; ++i) {

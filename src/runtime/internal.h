@@ -96,8 +96,8 @@ tt_status_t tt_rt_event_await(const tt_rt_plugin_t* plugin, PJRT_Event* event) T
 
 // ---- objects -----------------------------------------------------------------------------------
 // Takes over `handle`. dims NULL: the plugin is asked for type and shape.
-tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer* handle, tt_dtype_t dtype, size_t rank,
-                              const int64_t* dims, tt_rt_buffer_t** out_buffer) TT_MUST_USE;
+tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer* handle, tt_dtype_t dtype,
+                              size_t rank, const int64_t* dims, tt_rt_buffer_t** out_buffer) TT_MUST_USE;
 void tt_rt_buffer_handle_destroy(tt_rt_client_t* client, PJRT_Buffer* handle);
 void tt_rt_buffer_chunks_free(tt_rt_client_t* client);
 tt_status_t tt_rt_check_device(const tt_rt_client_t* client, size_t device) TT_MUST_USE;
@@ -107,7 +107,8 @@ void tt_rt_store_attach(tt_rt_client_t* client, PJRT_Client_Create_Args* args);
 
 // ---- counters ----------------------------------------------------------------------------------
 extern tt_rt_counters_t tt_rt_counts;   // each field atomic
-#define TT_RT_COUNT(field, amount) __atomic_fetch_add(&tt_rt_counts.field, (uint64_t)(amount), __ATOMIC_RELAXED)
+#define TT_RT_COUNT(field, amount) \
+  __atomic_fetch_add(&tt_rt_counts.field, (uint64_t)(amount), __ATOMIC_RELAXED)
 
 // ---- the dynamic loader (plugin_os.c) ----------------------------------------------------------
 typedef const PJRT_Api* (*tt_rt_get_api_t)(void);

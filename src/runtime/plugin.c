@@ -16,7 +16,8 @@ static tt_rt_plugin_t* registry;   // guarded by registry_mutex
 // ---- errors ------------------------------------------------------------------------------------
 tt_status_t tt_rt_absent(const tt_rt_plugin_t* plugin, const char* slot) {
   return tt_status_create(TT_UNIMPLEMENTED, "the plugin '%s' (PJRT %d.%d) has no %s", plugin->path,
-                          plugin->api->pjrt_api_version.major_version, plugin->api->pjrt_api_version.minor_version, slot);
+                          plugin->api->pjrt_api_version.major_version,
+                          plugin->api->pjrt_api_version.minor_version, slot);
 }
 
 tt_status_t tt_rt_error_to_status(const tt_rt_plugin_t* plugin, PJRT_Error* error) {
@@ -35,8 +36,9 @@ tt_status_t tt_rt_error_to_status(const tt_rt_plugin_t* plugin, PJRT_Error* erro
   api->Error_Message(&message);
   int number = (int)code.code;
   if (number < 1 || number > 16) number = TT_UNKNOWN;
-  tt_status_t status = tt_status_create((tt_status_code_t)number, "%.*s", (int)TT_MIN(message.message_size, 1u << 20),
-                                        message.message ? message.message : "");
+  tt_status_t status =
+      tt_status_create((tt_status_code_t)number, "%.*s", (int)TT_MIN(message.message_size, 1u << 20),
+                       message.message ? message.message : "");
   TT_RT_ARGS(Error_Destroy, destroy);
   destroy.error = error;
   api->Error_Destroy(&destroy);
@@ -64,19 +66,23 @@ void tt_rt_fault_arm(uint64_t nth) {
 }
 bool tt_rt_fault_fired(void) { return __atomic_load_n(&fault_fired, __ATOMIC_RELAXED) != 0; }
 
-tt_status_t tt_rt_injected(const char* slot) { return tt_status_create(TT_INTERNAL, "injected: %s fails", slot); }
+tt_status_t tt_rt_injected(const char* slot) {
+  return tt_status_create(TT_INTERNAL, "injected: %s fails", slot);
+}
 
 // ---- loading -----------------------------------------------------------------------------------
 static tt_status_t check_api(const PJRT_Api* api, const char* name) {
   if (!api) return tt_status_create(TT_FAILED_PRECONDITION, "the plugin '%s' gives no PJRT table", name);
   if (api->struct_size < PJRT_SIZE_THROUGH(PJRT_Api, Buffer_OpaqueDeviceMemoryDataPointer)) {
-    return tt_status_create(TT_FAILED_PRECONDITION, "the PJRT table of '%s' has only %zu bytes", name, api->struct_size);
+    return tt_status_create(TT_FAILED_PRECONDITION, "the PJRT table of '%s' has only %zu bytes", name,
+                            api->struct_size);
   }
   int major = api->pjrt_api_version.major_version, minor = api->pjrt_api_version.minor_version;
   if (major != PJRT_API_MAJOR || minor < MIN_MINOR) {
-    return tt_status_create(TT_FAILED_PRECONDITION,
-                            "the plugin '%s' speaks PJRT %d.%d; this client speaks %d.%d and needs at least %d.%d", name,
-                            major, minor, PJRT_API_MAJOR, PJRT_API_MINOR, PJRT_API_MAJOR, MIN_MINOR);
+    return tt_status_create(
+        TT_FAILED_PRECONDITION,
+        "the plugin '%s' speaks PJRT %d.%d; this client speaks %d.%d and needs at least %d.%d", name, major,
+        minor, PJRT_API_MAJOR, PJRT_API_MINOR, PJRT_API_MAJOR, MIN_MINOR);
   }
   return TT_OK_STATUS;
 }
@@ -90,8 +96,10 @@ static void read_fingerprint(tt_rt_plugin_t* plugin) {
   }
   for (size_t i = 0; i < args.num_attributes; ++i) {
     const PJRT_NamedValue* value = &args.attributes[i];
-    if (value->type == PJRT_NamedValue_kString && value->name_size == 5 && memcmp(value->name, "tt_ir", 5) == 0) {
-      snprintf(plugin->fingerprint, sizeof(plugin->fingerprint), "%.*s", (int)value->value_size, value->string_value);
+    if (value->type == PJRT_NamedValue_kString && value->name_size == 5 &&
+        memcmp(value->name, "tt_ir", 5) == 0) {
+      snprintf(plugin->fingerprint, sizeof(plugin->fingerprint), "%.*s", (int)value->value_size,
+               value->string_value);
     }
   }
 }

@@ -9,7 +9,8 @@ tt_status_t tt_rt_os_load(const char* path, tt_rt_get_api_t* out_get_api) {
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const char* reason = dlerror();
-    return tt_status_create(TT_NOT_FOUND, "cannot load the PJRT plugin '%s': %s", path, reason ? reason : "unknown");
+    return tt_status_create(TT_NOT_FOUND, "cannot load the PJRT plugin '%s': %s", path,
+                            reason ? reason : "unknown");
   }
   void* symbol = dlsym(library, "GetPjrtApi");
   if (!symbol) {

@@ -1,9 +1,9 @@
 // PJRT client: plugins, devices, buffers, executables, events. Any plugin by path or by name; every error a
-// status. Nothing here knows ATen or vtpu's internals; the embedded plugin is reached through its GetPjrtApi too.
+// status. Nothing here knows ATen or vtpu's internals; the embedded plugin is reached by its GetPjrtApi.
 //
 // Invariants:
 //  R1 every object holds a reference on what made it: buffer -> client -> plugin; a plugin is never dlclosed;
-//  R2 each PJRT args struct is zeroed and carries its own struct_size; slots past the plugin's struct_size are
+//  R2 each PJRT args struct is zeroed and carries its own struct_size; slots past the plugin's own size are
 //     treated as absent (UNIMPLEMENTED);
 //  R3 a PJRT_Error becomes a status with the same code and is destroyed exactly once;
 //  R4 counters (bytes host-to-device, device-to-host, executions, compiles) never go down.
@@ -25,14 +25,19 @@ typedef struct tt_rt_event_s tt_rt_event_t;
 // FAILED_PRECONDITION (version: message names both), UNIMPLEMENTED (no GetPjrtApi).
 tt_status_t tt_rt_plugin_load(const char* path, tt_rt_plugin_t** out_plugin) TT_MUST_USE;
 // From a PJRT_Api that the caller has (tests, static link).
-tt_status_t tt_rt_plugin_from_api(const void* pjrt_api, const char* name, tt_rt_plugin_t** out_plugin) TT_MUST_USE;
+tt_status_t tt_rt_plugin_from_api(const void* pjrt_api, const char* name,
+                                  tt_rt_plugin_t** out_plugin) TT_MUST_USE;
 const char* tt_rt_plugin_path(const tt_rt_plugin_t* plugin);
 void tt_rt_plugin_version(const tt_rt_plugin_t* plugin, int* out_major, int* out_minor);
 // Plugin attribute "tt_ir" (string): fingerprint of our in-memory IR, "" if the plugin is not ours. Equal to
 // tt_rt_ir_fingerprint() means modules are handed over unprinted.
 const char* tt_rt_plugin_ir_fingerprint(const tt_rt_plugin_t* plugin);
 
-typedef struct tt_rt_option_s { const char* name; const char* text; int64_t integer; } tt_rt_option_t;  // text NULL: integer
+typedef struct tt_rt_option_s {
+  const char* name;
+  const char* text;
+  int64_t integer;
+} tt_rt_option_t;  // text NULL: integer
 tt_status_t tt_rt_client_create(tt_rt_plugin_t* plugin, const tt_rt_option_t* options, size_t option_count,
                                 tt_rt_client_t** out_client) TT_MUST_USE;
 // The key-value store of a run of several processes, which the plugin uses to find its peers. Called from any
@@ -44,8 +49,9 @@ typedef struct tt_rt_store_s {
   tt_status_t (*get)(void* self, const char* key, size_t key_size, int64_t timeout_ms, char** out_value,
                      size_t* out_size);
 } tt_rt_store_t;
-tt_status_t tt_rt_client_create_with_store(tt_rt_plugin_t* plugin, const tt_rt_option_t* options, size_t option_count,
-                                           const tt_rt_store_t* store, tt_rt_client_t** out_client) TT_MUST_USE;
+tt_status_t tt_rt_client_create_with_store(tt_rt_plugin_t* plugin, const tt_rt_option_t* options,
+                                           size_t option_count, const tt_rt_store_t* store,
+                                           tt_rt_client_t** out_client) TT_MUST_USE;
 void tt_rt_client_retain(tt_rt_client_t* client);
 void tt_rt_client_release(tt_rt_client_t* client);
 tt_rt_plugin_t* tt_rt_client_plugin(const tt_rt_client_t* client);
@@ -60,11 +66,14 @@ typedef struct tt_rt_device_info_s {
   int64_t coords[3]; int coord_count;       // -1 unknown
   int64_t core_on_chip;
 } tt_rt_device_info_t;
-tt_status_t tt_rt_device_info(tt_rt_client_t* client, size_t device, tt_rt_device_info_t* out_info) TT_MUST_USE;
+tt_status_t tt_rt_device_info(tt_rt_client_t* client, size_t device,
+                              tt_rt_device_info_t* out_info) TT_MUST_USE;
 typedef struct tt_rt_memory_stats_s {       // -1: the plugin does not say
-  int64_t bytes_in_use, peak_bytes_in_use, bytes_reserved, peak_bytes_reserved, bytes_limit, num_allocs, largest_alloc_bytes;
+  int64_t bytes_in_use, peak_bytes_in_use, bytes_reserved, peak_bytes_reserved, bytes_limit, num_allocs,
+      largest_alloc_bytes;
 } tt_rt_memory_stats_t;
-tt_status_t tt_rt_device_memory_stats(tt_rt_client_t* client, size_t device, tt_rt_memory_stats_t* out_stats) TT_MUST_USE;
+tt_status_t tt_rt_device_memory_stats(tt_rt_client_t* client, size_t device,
+                                      tt_rt_memory_stats_t* out_stats) TT_MUST_USE;
 // vtpu only (through our plugin attribute table); no-ops elsewhere.
 void tt_rt_device_trim(tt_rt_client_t* client, size_t device);
 void tt_rt_device_reset_peak(tt_rt_client_t* client, size_t device);
@@ -73,13 +82,15 @@ void tt_rt_client_set_threads(tt_rt_client_t* client, int threads);
 // ---- buffers -----------------------------------------------------------------------------------
 // Copies from dense row-major host memory; complete (the host memory is free) on return.
 tt_status_t tt_rt_buffer_from_host(tt_rt_client_t* client, size_t device, tt_dtype_t dtype, size_t rank,
-                                   const int64_t* dims, const void* data, tt_rt_buffer_t** out_buffer) TT_MUST_USE;
+                                   const int64_t* dims, const void* data,
+                                   tt_rt_buffer_t** out_buffer) TT_MUST_USE;
 // As above with byte strides ([rank], any sign) where the plugin takes them; else the runtime packs first.
-tt_status_t tt_rt_buffer_from_host_strided(tt_rt_client_t* client, size_t device, tt_dtype_t dtype, size_t rank,
-                                           const int64_t* dims, const int64_t* byte_strides, const void* data,
-                                           tt_rt_buffer_t** out_buffer) TT_MUST_USE;
+tt_status_t tt_rt_buffer_from_host_strided(tt_rt_client_t* client, size_t device, tt_dtype_t dtype,
+                                           size_t rank, const int64_t* dims, const int64_t* byte_strides,
+                                           const void* data, tt_rt_buffer_t** out_buffer) TT_MUST_USE;
 tt_status_t tt_rt_buffer_to_host(tt_rt_buffer_t* buffer, void* data, size_t bytes) TT_MUST_USE;  // waits
-tt_status_t tt_rt_buffer_copy_to_device(tt_rt_buffer_t* buffer, size_t device, tt_rt_buffer_t** out_buffer) TT_MUST_USE;
+tt_status_t tt_rt_buffer_copy_to_device(tt_rt_buffer_t* buffer, size_t device,
+                                        tt_rt_buffer_t** out_buffer) TT_MUST_USE;
 tt_status_t tt_rt_buffer_await(tt_rt_buffer_t* buffer) TT_MUST_USE;      // the buffer's own error
 bool tt_rt_buffer_is_ready(tt_rt_buffer_t* buffer);
 void tt_rt_buffer_retain(tt_rt_buffer_t* buffer);
@@ -100,10 +111,12 @@ typedef struct tt_rt_compile_options_s {
   bool reference_kernels;             // vtpu
 } tt_rt_compile_options_t;
 // The module is printed for foreign plugins, handed over for ours; it is not kept.
-tt_status_t tt_rt_compile(tt_rt_client_t* client, const tt_module_t* module, const tt_rt_compile_options_t* options,
+tt_status_t tt_rt_compile(tt_rt_client_t* client, const tt_module_t* module,
+                          const tt_rt_compile_options_t* options,
                           tt_rt_executable_t** out_executable) TT_MUST_USE;
 tt_status_t tt_rt_compile_text(tt_rt_client_t* client, const char* text, size_t size,
-                               const tt_rt_compile_options_t* options, tt_rt_executable_t** out_executable) TT_MUST_USE;
+                               const tt_rt_compile_options_t* options,
+                               tt_rt_executable_t** out_executable) TT_MUST_USE;
 void tt_rt_executable_retain(tt_rt_executable_t* executable);
 void tt_rt_executable_release(tt_rt_executable_t* executable);
 size_t tt_rt_executable_output_count(const tt_rt_executable_t* executable);
@@ -115,7 +128,8 @@ tt_status_t tt_rt_execute(tt_rt_executable_t* executable, size_t input_count, tt
                           const bool* donate, size_t output_count, tt_rt_buffer_t** outputs) TT_MUST_USE;
 // All devices of the program: inputs[d * input_count + i].
 tt_status_t tt_rt_execute_sharded(tt_rt_executable_t* executable, size_t device_count, size_t input_count,
-                                  tt_rt_buffer_t* const* inputs, size_t output_count, tt_rt_buffer_t** outputs) TT_MUST_USE;
+                                  tt_rt_buffer_t* const* inputs, size_t output_count,
+                                  tt_rt_buffer_t** outputs) TT_MUST_USE;
 
 typedef struct tt_rt_counters_s {
   uint64_t bytes_to_device, bytes_to_host, copies_to_device, copies_to_host, executions, compiles, compile_ns;

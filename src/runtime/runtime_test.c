@@ -1,5 +1,5 @@
-// The client against two plugins: XLA:CPU from a wheel (skipped where it is not installed) and a fake whose table
-// is cut short.
+// The client against two plugins: XLA:CPU from a wheel (skipped where it is not installed) and a fake whose
+// table is cut short.
 #include "runtime/runtime.h"
 
 #include <glob.h>
@@ -24,7 +24,9 @@ static const char* cpu_plugin_path(void) {
            "%.*s.venv/lib/python3*/site-packages/lammps_jax_pjrt_cpu/pjrt_c_api_cpu_plugin.so",
            at ? (int)(at - file) : 0, file);
   glob_t found;
-  if (glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc) snprintf(path, sizeof(path), "%s", found.gl_pathv[0]);
+  if (glob(pattern, 0, NULL, &found) == 0 && found.gl_pathc) {
+    snprintf(path, sizeof(path), "%s", found.gl_pathv[0]);
+  }
   globfree(&found);
   return path[0] ? path : NULL;
 }
@@ -40,7 +42,8 @@ static tt_rt_plugin_t* cpu_plugin;
 static const char matmul[] =
     "module @jit_mm {\n"
     "  func.func public @main(%a: tensor<2x3xf32>, %b: tensor<3x2xf32>) -> tensor<2x2xf32> {\n"
-    "    %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x2xf32>) -> "
+    "    %0 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<2x3xf32>, "
+    "tensor<3x2xf32>) -> "
     "tensor<2x2xf32>\n"
     "    return %0 : tensor<2x2xf32>\n"
     "  }\n"
@@ -54,8 +57,12 @@ static tt_status_t run_matmul(tt_rt_client_t* client, size_t device, float* out)
   tt_rt_executable_t* executable = NULL;
   tt_rt_compile_options_t options = {.device = device};
   tt_status_t status = tt_rt_buffer_from_host(client, device, TT_DTYPE_F32, 2, dims_a, mm_a, &inputs[0]);
-  if (tt_status_is_ok(status)) status = tt_rt_buffer_from_host(client, device, TT_DTYPE_F32, 2, dims_b, mm_b, &inputs[1]);
-  if (tt_status_is_ok(status)) status = tt_rt_compile_text(client, matmul, strlen(matmul), &options, &executable);
+  if (tt_status_is_ok(status)) {
+    status = tt_rt_buffer_from_host(client, device, TT_DTYPE_F32, 2, dims_b, mm_b, &inputs[1]);
+  }
+  if (tt_status_is_ok(status)) {
+    status = tt_rt_compile_text(client, matmul, strlen(matmul), &options, &executable);
+  }
   if (tt_status_is_ok(status)) status = tt_rt_execute(executable, 2, inputs, NULL, 1, &result);
   if (tt_status_is_ok(status)) status = tt_rt_buffer_to_host(result, out, 16);
   tt_rt_buffer_release(inputs[0]);
@@ -106,12 +113,15 @@ TT_TEST(runtime, cpu_plugin_errors_keep_their_codes) {
   TT_EXPECT_CONTAINS(tt_status_message(status), "nonesuch");
   tt_status_free(status);
   tt_rt_compile_options_t many = {.num_replicas = 1000};
-  TT_EXPECT_ERROR(tt_rt_compile_text(client, matmul, strlen(matmul), &many, &executable), TT_INVALID_ARGUMENT, "1000");
+  TT_EXPECT_ERROR(tt_rt_compile_text(client, matmul, strlen(matmul), &many, &executable), TT_INVALID_ARGUMENT,
+                  "1000");
   tt_rt_compile_options_t far = {.device = 99};
-  TT_EXPECT_ERROR(tt_rt_compile_text(client, matmul, strlen(matmul), &far, &executable), TT_INVALID_ARGUMENT, "99");
+  TT_EXPECT_ERROR(tt_rt_compile_text(client, matmul, strlen(matmul), &far, &executable), TT_INVALID_ARGUMENT,
+                  "99");
   const int64_t dims[1] = {-1};
   tt_rt_buffer_t* buffer;
-  TT_EXPECT_ERROR(tt_rt_buffer_from_host(client, 0, TT_DTYPE_F32, 1, dims, mm_a, &buffer), TT_INVALID_ARGUMENT, "-1");
+  TT_EXPECT_ERROR(tt_rt_buffer_from_host(client, 0, TT_DTYPE_F32, 1, dims, mm_a, &buffer),
+                  TT_INVALID_ARGUMENT, "-1");
   const int64_t four[1] = {4};
   TT_EXPECT_OK(tt_rt_buffer_from_host(client, 0, TT_DTYPE_F32, 1, four, mm_a, &buffer));
   float out[4];
@@ -261,7 +271,9 @@ static PJRT_Error* fake_create(PJRT_Client_Create_Args* args) {
   return (PJRT_Error*)(uintptr_t)fake_text;
 }
 static int fake_destroyed;
-static void fake_error_destroy(PJRT_Error_Destroy_Args* args) { fake_destroyed += args->error == (void*)fake_text; }
+static void fake_error_destroy(PJRT_Error_Destroy_Args* args) {
+  fake_destroyed += args->error == (void*)fake_text;
+}
 static void fake_error_message(PJRT_Error_Message_Args* args) {
   args->message = (const char*)args->error;
   args->message_size = strlen(args->message);
@@ -318,12 +330,21 @@ static PJRT_Error* fake_callback_error(PJRT_Error_Code code, const char* message
 static char fake_value[16];
 static PJRT_Error* fake_create_with_store(PJRT_Client_Create_Args* args) {
   PJRT_CallbackError make = fake_callback_error;
-  PJRT_KeyValuePutCallback_Args put = {.struct_size = sizeof(put), .key = "rank0", .key_size = 5, .value = "here",
-                                       .value_size = 4, .callback_error = &make, .user_arg = args->kv_put_user_arg};
+  PJRT_KeyValuePutCallback_Args put = {.struct_size = sizeof(put),
+                                       .key = "rank0",
+                                       .key_size = 5,
+                                       .value = "here",
+                                       .value_size = 4,
+                                       .callback_error = &make,
+                                       .user_arg = args->kv_put_user_arg};
   PJRT_Error* error = args->kv_put_callback(&put);
   if (error) return error;
-  PJRT_KeyValueGetCallback_Args get = {.struct_size = sizeof(get), .key = "rank0", .key_size = 5, .timeout_in_ms = 10,
-                                       .callback_error = &make, .user_arg = args->kv_get_user_arg};
+  PJRT_KeyValueGetCallback_Args get = {.struct_size = sizeof(get),
+                                       .key = "rank0",
+                                       .key_size = 5,
+                                       .timeout_in_ms = 10,
+                                       .callback_error = &make,
+                                       .user_arg = args->kv_get_user_arg};
   error = args->kv_get_callback(&get);
   if (error) return error;
   snprintf(fake_value, sizeof(fake_value), "%.*s", (int)get.value_size, get.value);
@@ -334,14 +355,16 @@ static PJRT_Error* fake_create_with_store(PJRT_Client_Create_Args* args) {
 }
 
 typedef struct one_key_s { char key[16], value[16]; size_t value_size; } one_key_t;
-static tt_status_t one_put(void* self, const char* key, size_t key_size, const char* value, size_t value_size) {
+static tt_status_t one_put(void* self, const char* key, size_t key_size, const char* value,
+                           size_t value_size) {
   one_key_t* store = self;
   snprintf(store->key, sizeof(store->key), "%.*s", (int)key_size, key);
   memcpy(store->value, value, value_size);
   store->value_size = value_size;
   return TT_OK_STATUS;
 }
-static tt_status_t one_get(void* self, const char* key, size_t key_size, int64_t timeout_ms, char** out, size_t* out_size) {
+static tt_status_t one_get(void* self, const char* key, size_t key_size, int64_t timeout_ms, char** out,
+                           size_t* out_size) {
   one_key_t* store = self;
   (void)timeout_ms;
   if (strlen(store->key) != key_size || memcmp(store->key, key, key_size) != 0) {
@@ -361,7 +384,8 @@ TT_TEST(runtime, key_value_store_is_passed_on) {
   tt_rt_store_t store = {&memory, one_put, one_get};
   tt_rt_client_t* client;
   int64_t live = tt_alloc_stats().live_blocks;
-  TT_EXPECT_ERROR(tt_rt_client_create_with_store(plugin, NULL, 0, &store, &client), TT_UNAVAILABLE, "no key rank1");
+  TT_EXPECT_ERROR(tt_rt_client_create_with_store(plugin, NULL, 0, &store, &client), TT_UNAVAILABLE,
+                  "no key rank1");
   TT_EXPECT_STR(fake_value, "here");
   TT_EXPECT_EQ(fake_callback_code, TT_NOT_FOUND);
   TT_EXPECT_EQ(tt_alloc_stats().live_blocks, live);

@@ -1,5 +1,5 @@
-// The client against our own plugin, built beside this test (skipped where it is not): hand-over, donation, several
-// devices, statistics, faults.
+// The client against our own plugin, built beside this test (skipped where it is not): hand-over, donation,
+// several devices, statistics, faults.
 #include <limits.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -66,8 +66,12 @@ static tt_status_t run_axpy(tt_rt_client_t* client, bool donate, float* out) {
   tt_rt_buffer_t *inputs[2] = {NULL, NULL}, *result = NULL;
   const bool flags[2] = {donate, false};
   tt_status_t status = build_axpy(4, donate, &module);
-  if (tt_status_is_ok(status)) status = tt_rt_buffer_from_host(client, 0, TT_DTYPE_F32, 1, four, data_a, &inputs[0]);
-  if (tt_status_is_ok(status)) status = tt_rt_buffer_from_host(client, 0, TT_DTYPE_F32, 1, four, data_b, &inputs[1]);
+  if (tt_status_is_ok(status)) {
+    status = tt_rt_buffer_from_host(client, 0, TT_DTYPE_F32, 1, four, data_a, &inputs[0]);
+  }
+  if (tt_status_is_ok(status)) {
+    status = tt_rt_buffer_from_host(client, 0, TT_DTYPE_F32, 1, four, data_b, &inputs[1]);
+  }
   if (tt_status_is_ok(status)) status = tt_rt_compile(client, module, NULL, &executable);
   if (module) tt_module_release(module);   // not kept by the executable
   if (tt_status_is_ok(status)) status = tt_rt_execute(executable, 2, inputs, flags, 1, &result);
@@ -161,8 +165,8 @@ TT_TEST(vtpu, devices_and_memory) {
   TT_EXPECT_EQ(stats.bytes_reserved, 0);
   TT_EXPECT_EQ(stats.peak_bytes_in_use, 0);
   const int64_t large[1] = {1 << 21};
-  TT_EXPECT_ERROR(tt_rt_buffer_from_host(client, 3, TT_DTYPE_F32, 1, large, data, &more), TT_RESOURCE_EXHAUSTED,
-                  "budget 8388608");
+  TT_EXPECT_ERROR(tt_rt_buffer_from_host(client, 3, TT_DTYPE_F32, 1, large, data, &more),
+                  TT_RESOURCE_EXHAUSTED, "budget 8388608");
   tt_rt_buffer_release(buffer);
   tt_rt_client_release(client);
   TT_EXPECT_ERROR(make_client("v6e:3", 0, &client), TT_INVALID_ARGUMENT, "v6e:3");
@@ -221,7 +225,9 @@ TT_TEST(vtpu, every_plugin_call_and_allocation_may_fail) {
       tt_alloc_fault_arm(0);
       tt_rt_fault_arm(0);
       TT_EXPECT(hit || tt_status_is_ok(status));
-      if (!tt_status_is_ok(status)) TT_EXPECT_EQ(tt_status_code(status), kind ? TT_RESOURCE_EXHAUSTED : TT_INTERNAL);
+      if (!tt_status_is_ok(status)) {
+        TT_EXPECT_EQ(tt_status_code(status), kind ? TT_RESOURCE_EXHAUSTED : TT_INTERNAL);
+      }
       tt_status_free(status);
       TT_EXPECT_EQ(tt_alloc_stats().live_blocks, live);
       if (!hit) break;
@@ -260,7 +266,8 @@ TT_TEST(vtpu, execute_cost) {
     int64_t spent = tt_clock_ns() - start;
     if (spent < best) best = spent;
   }
-  printf("f32[4] a*b+a: compile %.1f us, execute + release %.0f ns\n", (double)compile / 1e3, (double)best / 10000);
+  printf("f32[4] a*b+a: compile %.1f us, execute + release %.0f ns\n", (double)compile / 1e3,
+         (double)best / 10000);
   tt_rt_buffer_release(inputs[0]);
   tt_rt_buffer_release(inputs[1]);
   tt_rt_executable_release(executable);

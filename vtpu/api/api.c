@@ -17,11 +17,22 @@ PJRT_Error* tt_api_Plugin_Attributes(PJRT_Plugin_Attributes_Args* args) {
   // StableHLO 1.0.0 is the one version that the reader of serialized programs will know.
   static const int64_t stablehlo[3] = {1, 0, 0};
   static PJRT_NamedValue values[3] = {
-      {.struct_size = sizeof(PJRT_NamedValue), .name = "stablehlo_current_version", .name_size = 25,
-       .type = PJRT_NamedValue_kInt64List, .int64_array_value = stablehlo, .value_size = 3},
-      {.struct_size = sizeof(PJRT_NamedValue), .name = "stablehlo_minimum_version", .name_size = 25,
-       .type = PJRT_NamedValue_kInt64List, .int64_array_value = stablehlo, .value_size = 3},
-      {.struct_size = sizeof(PJRT_NamedValue), .name = "tt_ir", .name_size = 5, .type = PJRT_NamedValue_kString},
+      {.struct_size = sizeof(PJRT_NamedValue),
+       .name = "stablehlo_current_version",
+       .name_size = 25,
+       .type = PJRT_NamedValue_kInt64List,
+       .int64_array_value = stablehlo,
+       .value_size = 3},
+      {.struct_size = sizeof(PJRT_NamedValue),
+       .name = "stablehlo_minimum_version",
+       .name_size = 25,
+       .type = PJRT_NamedValue_kInt64List,
+       .int64_array_value = stablehlo,
+       .value_size = 3},
+      {.struct_size = sizeof(PJRT_NamedValue),
+       .name = "tt_ir",
+       .name_size = 5,
+       .type = PJRT_NamedValue_kString},
   };
   values[2].string_value = tt_ir_fingerprint();  // the same bytes whoever writes them
   values[2].value_size = strlen(tt_ir_fingerprint());

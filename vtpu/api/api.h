@@ -97,7 +97,7 @@ void tt_api_attribute_int(tt_api_attributes_t* list, const char* name, int64_t v
 void tt_api_attribute_float(tt_api_attributes_t* list, const char* name, float value);
 void tt_api_attribute_text(tt_api_attributes_t* list, const char* name, const char* text);   // text is kept
 void tt_api_attribute_ints(tt_api_attributes_t* list, const char* name, size_t slot, size_t count,
-                           const int64_t* values);                                           // copied into lists[slot]
+                           const int64_t* values);  // copied into lists[slot]
 
 // ---- client, devices, memories -----------------------------------------------------------------
 struct PJRT_Memory {
@@ -176,7 +176,8 @@ typedef struct tt_api_options_s {         // of CompileOptionsProto
 tt_status_t tt_api_options_parse(const char* bytes, size_t size, tt_api_options_t* out_options) TT_MUST_USE;
 void tt_api_options_deinitialize(tt_api_options_t* options);
 // DeviceAssignmentProto: writes at most `capacity` bytes and returns the size needed.
-size_t tt_api_assignment_encode(int num_replicas, int num_partitions, const int64_t* ids, char* bytes, size_t capacity);
+size_t tt_api_assignment_encode(int num_replicas, int num_partitions, const int64_t* ids, char* bytes,
+                                size_t capacity);
 
 struct PJRT_Executable {
   int32_t references;           // atomic: each PJRT_Executable* given out is this object, retained
@@ -196,9 +197,11 @@ struct PJRT_Executable {
   tt_api_attributes_t costs;
 };
 tt_status_t tt_api_executable_create(const PJRT_Program* program, const char* options, size_t options_size,
-                                     int matmul_passes, bool reference_kernels, PJRT_Executable** out_executable) TT_MUST_USE;
+                                     int matmul_passes, bool reference_kernels,
+                                     PJRT_Executable** out_executable) TT_MUST_USE;
 void tt_api_executable_release(PJRT_Executable* executable);
-tt_status_t tt_api_executable_deserialise(const char* bytes, size_t size, PJRT_Executable** out_executable) TT_MUST_USE;
+tt_status_t tt_api_executable_deserialise(const char* bytes, size_t size,
+                                          PJRT_Executable** out_executable) TT_MUST_USE;
 
 struct PJRT_LoadedExecutable {
   int32_t references;           // atomic: the caller and running executions
@@ -211,11 +214,13 @@ struct PJRT_LoadedExecutable {
   int64_t* assignment;
 };
 // Takes a reference of `executable`. `options` names the devices.
-tt_status_t tt_api_executable_load(PJRT_Client* client, PJRT_Executable* executable, const tt_api_options_t* options,
+tt_status_t tt_api_executable_load(PJRT_Client* client, PJRT_Executable* executable,
+                                   const tt_api_options_t* options,
                                    PJRT_LoadedExecutable** out_executable) TT_MUST_USE;
 PJRT_Error* tt_api_client_compile(PJRT_Client_Compile_Args* args, int matmul_passes, bool reference_kernels);
 // One device; `donate` NULL: every aliased parameter may be consumed. Outputs are set only on success.
 tt_status_t tt_api_execute_one(PJRT_LoadedExecutable* executable, PJRT_Device* device, size_t arg_count,
-                               PJRT_Buffer* const* args, const bool* donate, PJRT_Buffer** outputs) TT_MUST_USE;
+                               PJRT_Buffer* const* args, const bool* donate,
+                               PJRT_Buffer** outputs) TT_MUST_USE;
 
 #endif  // TT_VTPU_API_API_H_

@@ -44,10 +44,18 @@ static void destroy_error(PJRT_Error* error) {
 
 static PJRT_Error* make_client(const char* topology, int64_t budget, PJRT_Client** out) {
   PJRT_NamedValue options[2] = {
-      {.struct_size = sizeof(PJRT_NamedValue), .name = "topology", .name_size = 8, .type = PJRT_NamedValue_kString,
-       .string_value = topology, .value_size = strlen(topology)},
-      {.struct_size = sizeof(PJRT_NamedValue), .name = "memory_budget_bytes", .name_size = 19,
-       .type = PJRT_NamedValue_kInt64, .int64_value = budget, .value_size = 1},
+      {.struct_size = sizeof(PJRT_NamedValue),
+       .name = "topology",
+       .name_size = 8,
+       .type = PJRT_NamedValue_kString,
+       .string_value = topology,
+       .value_size = strlen(topology)},
+      {.struct_size = sizeof(PJRT_NamedValue),
+       .name = "memory_budget_bytes",
+       .name_size = 19,
+       .type = PJRT_NamedValue_kInt64,
+       .int64_value = budget,
+       .value_size = 1},
   };
   ARGS(Client_Create, args);
   args.create_options = options;
@@ -67,8 +75,8 @@ static PJRT_Device* device_of(PJRT_Client* client, int index) {
   api->Client_AddressableDevices(&args);
   return args.addressable_devices[index];
 }
-static PJRT_Error* upload(PJRT_Client* client, int device, size_t rank, const int64_t* dims, const int64_t* strides,
-                          const void* data, PJRT_Buffer** out) {
+static PJRT_Error* upload(PJRT_Client* client, int device, size_t rank, const int64_t* dims,
+                          const int64_t* strides, const void* data, PJRT_Buffer** out) {
   ARGS(Client_BufferFromHostBuffer, args);
   args.client = client;
   args.data = data;
@@ -110,16 +118,21 @@ static bool is_deleted(PJRT_Buffer* buffer) {
 static const char* program_text(const char* name, int inputs) {
   static char text[1024];
   snprintf(text, sizeof(text),
-           "module @%s {\n  func.func public @main(%s) -> tensor<4xf32> {\n    %%0 = stablehlo.add %%a, %s : tensor<4xf32>\n"
+           "module @%s {\n  func.func public @main(%s) -> tensor<4xf32> {\n    %%0 = stablehlo.add %%a, %s : "
+           "tensor<4xf32>\n"
            "    return %%0 : tensor<4xf32>\n  }\n}\n",
-           name, inputs == 2 ? "%a: tensor<4xf32>, %b: tensor<4xf32>" : "%a: tensor<4xf32>", inputs == 2 ? "%b" : "%a");
+           name, inputs == 2 ? "%a: tensor<4xf32>, %b: tensor<4xf32>" : "%a: tensor<4xf32>",
+           inputs == 2 ? "%b" : "%a");
   return text;
 }
 static const char one_device[6] = {0x1a, 0x04, 0x20, 0x01, 0x28, 0x01};
 static PJRT_Error* compile(PJRT_Client* client, const char* text, const char* options, size_t options_size,
                            PJRT_LoadedExecutable** out) {
-  PJRT_Program program = {.struct_size = sizeof(program), .code = (char*)(uintptr_t)text, .code_size = strlen(text),
-                          .format = "mlir", .format_size = 4};
+  PJRT_Program program = {.struct_size = sizeof(program),
+                          .code = (char*)(uintptr_t)text,
+                          .code_size = strlen(text),
+                          .format = "mlir",
+                          .format_size = 4};
   ARGS(Client_Compile, args);
   args.client = client;
   args.program = &program;
@@ -171,7 +184,8 @@ TT_TEST(api, no_slot_is_empty) {
 #include "pjrt/pjrt_slots.def"
 #undef PJRT_SLOT
   ARGS(Executable_OptimizedProgram, missing);
-  EXPECT_FAILS(api->Executable_OptimizedProgram(&missing), TT_UNIMPLEMENTED, "PJRT_Executable_OptimizedProgram");
+  EXPECT_FAILS(api->Executable_OptimizedProgram(&missing), TT_UNIMPLEMENTED,
+               "PJRT_Executable_OptimizedProgram");
   ARGS(Plugin_Attributes, attributes);
   EXPECT_CALL(api->Plugin_Attributes(&attributes));
   TT_EXPECT_EQ(attributes.num_attributes, 3);
@@ -184,12 +198,18 @@ TT_TEST(api, no_slot_is_empty) {
 typedef struct row_s { const char* name; const char* canonical; int devices; const char* kind; } row_t;
 TT_TEST(api, topologies) {
   static const row_t rows[] = {
-      {"v6e", "v6e:1x1", 1, "TPU v6e (virtual, CPU)"},     {"v6e:2x2", "v6e:2x2", 4, "TPU v6e (virtual, CPU)"},
-      {"v5e:2x4", "v5e:2x4", 8, "TPU v5e (virtual, CPU)"}, {"v5p:2x2x1", "v5p:2x2x1", 4, "TPU v5p (virtual, CPU)"},
-      {"v5p:2x2", "v5p:2x2x1", 4, "TPU v5p (virtual, CPU)"}, {"tpu7x:2x2x1", "tpu7x:2x2x1", 8, "TPU v7x (virtual, CPU)"},
-      {"v7x:1x1x1", "tpu7x:1x1x1", 2, "TPU v7x (virtual, CPU)"}, {"v5litepod-8", "v5e:2x4", 8, "TPU v5e (virtual, CPU)"},
-      {"v6e-4", "v6e:2x2", 4, "TPU v6e (virtual, CPU)"},   {"v5p-8", "v5p:2x2x1", 4, "TPU v5p (virtual, CPU)"},
-      {"tpu7x-8", "tpu7x:2x2x1", 8, "TPU v7x (virtual, CPU)"}, {"v5p-32", "v5p:2x2x4", 16, "TPU v5p (virtual, CPU)"},
+      {"v6e", "v6e:1x1", 1, "TPU v6e (virtual, CPU)"},
+      {"v6e:2x2", "v6e:2x2", 4, "TPU v6e (virtual, CPU)"},
+      {"v5e:2x4", "v5e:2x4", 8, "TPU v5e (virtual, CPU)"},
+      {"v5p:2x2x1", "v5p:2x2x1", 4, "TPU v5p (virtual, CPU)"},
+      {"v5p:2x2", "v5p:2x2x1", 4, "TPU v5p (virtual, CPU)"},
+      {"tpu7x:2x2x1", "tpu7x:2x2x1", 8, "TPU v7x (virtual, CPU)"},
+      {"v7x:1x1x1", "tpu7x:1x1x1", 2, "TPU v7x (virtual, CPU)"},
+      {"v5litepod-8", "v5e:2x4", 8, "TPU v5e (virtual, CPU)"},
+      {"v6e-4", "v6e:2x2", 4, "TPU v6e (virtual, CPU)"},
+      {"v5p-8", "v5p:2x2x1", 4, "TPU v5p (virtual, CPU)"},
+      {"tpu7x-8", "tpu7x:2x2x1", 8, "TPU v7x (virtual, CPU)"},
+      {"v5p-32", "v5p:2x2x4", 16, "TPU v5p (virtual, CPU)"},
   };
   for (size_t i = 0; i < TT_ARRAY_LENGTH(rows); ++i) {
     ARGS(TopologyDescription_Create, args);
@@ -212,8 +232,9 @@ TT_TEST(api, topologies) {
     destroy.topology = args.topology;
     api->TopologyDescription_Destroy(&destroy);
   }
-  static const char* const bad[] = {"v9e:2x2", "v6e:2x", "v6e:0x2", "v6e:2x2x2", "v6e-3", "v6e:", "v6e-4x", "v5p-1",
-                                    "v6e:64x64", "v6e:2", "v6e:99999x1", "v5litepod-", ":", "-"};
+  static const char* const bad[] = {"v9e:2x2",     "v6e:2x",     "v6e:0x2", "v6e:2x2x2", "v6e-3",
+                                    "v6e:",        "v6e-4x",     "v5p-1",   "v6e:64x64", "v6e:2",
+                                    "v6e:99999x1", "v5litepod-", ":",       "-"};
   for (size_t i = 0; i < TT_ARRAY_LENGTH(bad); ++i) {
     PJRT_Client* client;
     PJRT_Error* error = make_client(bad[i], 0, &client);
@@ -272,7 +293,8 @@ TT_TEST(api, host_copies_with_strides) {
     TT_EXPECT(memcmp(out, want[i], sizeof(out)) == 0);
     // back in column-major order: the transposed layout undoes the transposition
     const int64_t order[2] = {0, 1};
-    PJRT_Buffer_MemoryLayout layout = {.struct_size = sizeof(layout), .type = PJRT_Buffer_MemoryLayout_Type_Tiled};
+    PJRT_Buffer_MemoryLayout layout = {.struct_size = sizeof(layout),
+                                       .type = PJRT_Buffer_MemoryLayout_Type_Tiled};
     layout.tiled.minor_to_major = order;
     layout.tiled.minor_to_major_size = 2;
     ARGS(Buffer_ToHostBuffer, args);
@@ -316,7 +338,8 @@ TT_TEST(api, large_strided_copies) {
       }
     }
     ARGS(Buffer_ToHostBuffer, args);   // and back into the same strides
-    PJRT_Buffer_MemoryLayout layout = {.struct_size = sizeof(layout), .type = PJRT_Buffer_MemoryLayout_Type_Strides};
+    PJRT_Buffer_MemoryLayout layout = {.struct_size = sizeof(layout),
+                                       .type = PJRT_Buffer_MemoryLayout_Type_Strides};
     layout.strides.byte_strides = strides[s];
     layout.strides.num_byte_strides = 3;
     args.src = buffer;
@@ -388,7 +411,8 @@ TT_TEST(api, buffers_tell_about_themselves) {
   EXPECT_CALL(api->Buffer_DecreaseExternalReferenceCount(&less));
   EXPECT_CALL(api->Device_MemoryStats(&stats));
   TT_EXPECT_EQ(stats.bytes_in_use, 0);
-  EXPECT_FAILS(api->Buffer_DecreaseExternalReferenceCount(&less), TT_INVALID_ARGUMENT, "no external reference");
+  EXPECT_FAILS(api->Buffer_DecreaseExternalReferenceCount(&less), TT_INVALID_ARGUMENT,
+               "no external reference");
   destroy_buffer(buffer);
   destroy_buffer(copy);
   destroy_buffer(pin.dst_buffer);
@@ -458,11 +482,14 @@ TT_TEST(api, wrong_programs_and_arguments) {
   PJRT_Client* client;
   EXPECT_CALL(make_client("v6e:2x2", 1 << 20, &client));
   PJRT_LoadedExecutable* executable;
-  EXPECT_FAILS(compile(client, "ML\xefR bytecode", one_device, 6, &executable), TT_UNIMPLEMENTED, "StableHLO text");
+  EXPECT_FAILS(compile(client, "ML\xefR bytecode", one_device, 6, &executable), TT_UNIMPLEMENTED,
+               "StableHLO text");
   EXPECT_FAILS(compile(client, "module {", one_device, 6, &executable), TT_INVALID_ARGUMENT, "1:");
-  EXPECT_FAILS(compile(client, program_text("add", 2), "\x1a\x7f", 2, &executable), TT_INVALID_ARGUMENT, "malformed");
+  EXPECT_FAILS(compile(client, program_text("add", 2), "\x1a\x7f", 2, &executable), TT_INVALID_ARGUMENT,
+               "malformed");
   const char eight[6] = {0x1a, 0x04, 0x20, 0x08, 0x28, 0x01};
-  EXPECT_FAILS(compile(client, program_text("add", 2), eight, 6, &executable), TT_INVALID_ARGUMENT, "8 replicas");
+  EXPECT_FAILS(compile(client, program_text("add", 2), eight, 6, &executable), TT_INVALID_ARGUMENT,
+               "8 replicas");
   EXPECT_CALL(compile(client, program_text("add", 2), one_device, 6, &executable));
   PJRT_Buffer *inputs[2], *other, *output;
   const int64_t two_by_two[2] = {2, 2};
@@ -620,7 +647,8 @@ TT_TEST(api, budget_and_leaks) {
   EXPECT_CALL(make_client("v6e", 1 << 20, &client));
   PJRT_Buffer* buffer;
   const int64_t big[1] = {1 << 20};
-  EXPECT_FAILS(upload(client, 0, 1, big, NULL, data_a, &buffer), TT_RESOURCE_EXHAUSTED, "tpu:0 device memory");
+  EXPECT_FAILS(upload(client, 0, 1, big, NULL, data_a, &buffer), TT_RESOURCE_EXHAUSTED,
+               "tpu:0 device memory");
   const int64_t overflow[2] = {INT64_MAX, 4};
   EXPECT_FAILS(upload(client, 0, 2, overflow, NULL, data_a, &buffer), TT_INVALID_ARGUMENT, "too large");
   // a buffer keeps its client
@@ -684,7 +712,7 @@ TT_TEST(api, options_survive_anything) {
   }
 }
 
-// Donors, readers and deleters at one buffer at once: each gets a right result or an error, and nothing leaks.
+// Donors, readers and deleters at one buffer at once: each gets a right result or an error; no leaks.
 typedef struct race_s {
   pthread_barrier_t* barrier;
   PJRT_LoadedExecutable *add, *inc;
@@ -790,7 +818,8 @@ TT_TEST(api, execute_cost) {
     spent = tt_clock_ns() - start;
     if (spent < best_plan) best_plan = spent;
   }
-  printf("Execute + Buffer_Destroy: %.0f ns, of which the plan %.0f ns\n", (double)best / 10000, (double)best_plan / 10000);
+  printf("Execute + Buffer_Destroy: %.0f ns, of which the plan %.0f ns\n", (double)best / 10000,
+         (double)best_plan / 10000);
   destroy_buffer(inputs[0]);
   destroy_buffer(inputs[1]);
   destroy_loaded(executable);

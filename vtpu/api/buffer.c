@@ -209,7 +209,9 @@ PJRT_Error* tt_api_Buffer_ReadyEvent(PJRT_Buffer_ReadyEvent_Args* args) {
     TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "PJRT_Buffer_ReadyEvent: the buffer was deleted or donated");
   }
   args->event = tt_api_event_done(tt_status_copy(args->buffer->error));
-  if (!args->event) TT_API_RETURN_ERROR(TT_RESOURCE_EXHAUSTED, "PJRT_Buffer_ReadyEvent: no memory for an event");
+  if (!args->event) {
+    TT_API_RETURN_ERROR(TT_RESOURCE_EXHAUSTED, "PJRT_Buffer_ReadyEvent: no memory for an event");
+  }
   return NULL;
 }
 
@@ -290,7 +292,8 @@ PJRT_Error* tt_api_Buffer_UnsafePointer(PJRT_Buffer_UnsafePointer_Args* args) {
   return NULL;
 }
 
-PJRT_Error* tt_api_Buffer_OpaqueDeviceMemoryDataPointer(PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args* args) {
+PJRT_Error* tt_api_Buffer_OpaqueDeviceMemoryDataPointer(
+    PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args* args) {
   TT_API_CHECK_ARGS(args, Buffer_OpaqueDeviceMemoryDataPointer, device_memory_ptr);
   TT_API_RETURN_IF_ERROR(tt_api_buffer_hold(args->buffer));
   args->device_memory_ptr = args->buffer->block->data;
@@ -298,7 +301,8 @@ PJRT_Error* tt_api_Buffer_OpaqueDeviceMemoryDataPointer(PJRT_Buffer_OpaqueDevice
   return NULL;
 }
 
-PJRT_Error* tt_api_Buffer_IncreaseExternalReferenceCount(PJRT_Buffer_IncreaseExternalReferenceCount_Args* args) {
+PJRT_Error* tt_api_Buffer_IncreaseExternalReferenceCount(
+    PJRT_Buffer_IncreaseExternalReferenceCount_Args* args) {
   TT_API_CHECK_ARGS(args, Buffer_IncreaseExternalReferenceCount, buffer);
   PJRT_Buffer* buffer = args->buffer;
   TT_API_RETURN_IF_ERROR(tt_api_buffer_hold(buffer));
@@ -307,7 +311,8 @@ PJRT_Error* tt_api_Buffer_IncreaseExternalReferenceCount(PJRT_Buffer_IncreaseExt
   return NULL;  // the hold is ended by Decrease
 }
 
-PJRT_Error* tt_api_Buffer_DecreaseExternalReferenceCount(PJRT_Buffer_DecreaseExternalReferenceCount_Args* args) {
+PJRT_Error* tt_api_Buffer_DecreaseExternalReferenceCount(
+    PJRT_Buffer_DecreaseExternalReferenceCount_Args* args) {
   TT_API_CHECK_ARGS(args, Buffer_DecreaseExternalReferenceCount, buffer);
   PJRT_Buffer* buffer = args->buffer;
   int32_t count = __atomic_load_n(&buffer->external_references, __ATOMIC_ACQUIRE);
@@ -316,8 +321,8 @@ PJRT_Error* tt_api_Buffer_DecreaseExternalReferenceCount(PJRT_Buffer_DecreaseExt
       TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT,
                           "PJRT_Buffer_DecreaseExternalReferenceCount: the buffer has no external reference");
     }
-  } while (!__atomic_compare_exchange_n(&buffer->external_references, &count, count - 1, true, __ATOMIC_ACQ_REL,
-                                        __ATOMIC_ACQUIRE));
+  } while (!__atomic_compare_exchange_n(&buffer->external_references, &count, count - 1, true,
+                                        __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE));
   tt_api_buffer_unhold(buffer);
   return NULL;
 }

@@ -24,8 +24,8 @@ static bool name_is(const PJRT_NamedValue* value, const char* name) {
 }
 
 static tt_status_t wrong_type(const PJRT_NamedValue* value, const char* wanted) {
-  return tt_status_create(TT_INVALID_ARGUMENT, "client option '%.*s' must be %s", (int)value->name_size, value->name,
-                          wanted);
+  return tt_status_create(TT_INVALID_ARGUMENT, "client option '%.*s' must be %s", (int)value->name_size,
+                          value->name, wanted);
 }
 
 static tt_status_t read_int(const PJRT_NamedValue* value, int64_t* out) {
@@ -37,7 +37,8 @@ static tt_status_t read_int(const PJRT_NamedValue* value, int64_t* out) {
 
 static tt_status_t check_passes(int64_t passes) {
   if (passes == 0 || passes == 1 || passes == 3 || passes == 6) return TT_OK_STATUS;
-  return tt_status_create(TT_INVALID_ARGUMENT, "matmul_passes is %lld; allowed: 0, 1, 3, 6", (long long)passes);
+  return tt_status_create(TT_INVALID_ARGUMENT, "matmul_passes is %lld; allowed: 0, 1, 3, 6",
+                          (long long)passes);
 }
 
 static tt_status_t read_options(const PJRT_NamedValue* values, size_t count, settings_t* out) {
@@ -68,10 +69,11 @@ static tt_status_t read_options(const PJRT_NamedValue* values, size_t count, set
       // accepted for clients that set it on every plugin; the pool grows by need either way
       TT_RETURN_IF_ERROR(read_int(value, &integer));
     } else {
-      return tt_status_create(TT_INVALID_ARGUMENT,
-                              "unknown client option '%.*s'; allowed: topology, memory_budget_bytes, memory_fraction, "
-                              "preallocate, threads, matmul_passes, reference_kernels",
-                              (int)TT_MIN(value->name_size, 100), value->name);
+      return tt_status_create(
+          TT_INVALID_ARGUMENT,
+          "unknown client option '%.*s'; allowed: topology, memory_budget_bytes, memory_fraction, "
+          "preallocate, threads, matmul_passes, reference_kernels",
+          (int)TT_MIN(value->name_size, 100), value->name);
     }
   }
   if (!out->topology) {
@@ -93,13 +95,16 @@ static tt_status_t make_memory(PJRT_Device* device, int kind) {
   memory->id = device->description->id * 2 + kind;
   memory->kind_id = kind;
   memory->kind = memory_kinds[kind];
-  snprintf(memory->debug_string, sizeof(memory->debug_string), "VTPU_%d %s memory (id=%d)", device->description->id,
-           memory->kind, memory->id);
-  snprintf(memory->to_string, sizeof(memory->to_string), "VTPU_%d(%s)", device->description->id, memory->kind);
+  snprintf(memory->debug_string, sizeof(memory->debug_string), "VTPU_%d %s memory (id=%d)",
+           device->description->id, memory->kind, memory->id);
+  snprintf(memory->to_string, sizeof(memory->to_string), "VTPU_%d(%s)", device->description->id,
+           memory->kind);
   device->memory_list[kind] = memory;
   client->memory_list[memory->id] = memory;
   int64_t budget = client->topology->budget_bytes;
-  if (kind == 1) budget = (int64_t)(0.9 * (double)tt_host_memory_limit_bytes() / (double)client->device_count);
+  if (kind == 1) {
+    budget = (int64_t)(0.9 * (double)tt_host_memory_limit_bytes() / (double)client->device_count);
+  }
   char name[64];
   snprintf(name, sizeof(name), "tpu:%d %s memory", device->description->id, memory->kind);
   return tt_vmem_pool_create(name, budget, &memory->pool);
@@ -124,11 +129,12 @@ static tt_status_t client_create(const settings_t* settings, PJRT_Client** out_c
   client->references = 1;
   client->matmul_passes = (int)settings->matmul_passes;
   client->reference_kernels = settings->reference_kernels;
-  tt_status_t status = tt_api_topology_create(settings->topology, settings->topology_size, settings->budget_bytes,
-                                              &client->topology);
+  tt_status_t status = tt_api_topology_create(settings->topology, settings->topology_size,
+                                              settings->budget_bytes, &client->topology);
   if (!tt_status_is_ok(status)) goto cleanup;
   if (settings->memory_fraction > 0 && !settings->budget_bytes) {
-    client->topology->budget_bytes = (int64_t)((double)client->topology->budget_bytes * settings->memory_fraction);
+    client->topology->budget_bytes =
+        (int64_t)((double)client->topology->budget_bytes * settings->memory_fraction);
   }
   client->device_count = client->topology->device_count;
   status = tt_alloc_array(client->device_count, sizeof(PJRT_Device), (void**)&client->devices);
@@ -157,7 +163,9 @@ cleanup:
   return status;
 }
 
-void tt_api_client_retain(PJRT_Client* client) { __atomic_fetch_add(&client->references, 1, __ATOMIC_RELAXED); }
+void tt_api_client_retain(PJRT_Client* client) {
+  __atomic_fetch_add(&client->references, 1, __ATOMIC_RELAXED);
+}
 
 void tt_api_client_release(PJRT_Client* client) {
   if (!client) return;
@@ -254,8 +262,8 @@ PJRT_Error* tt_api_Client_DefaultDeviceAssignment(PJRT_Client_DefaultDeviceAssig
                         args->client->topology->name);
   }
   if (args->default_assignment_size < (size_t)count) {
-    TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "room for %zu device ids, %lld are needed", args->default_assignment_size,
-                        (long long)count);
+    TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "room for %zu device ids, %lld are needed",
+                        args->default_assignment_size, (long long)count);
   }
   for (int64_t i = 0; i < count; ++i) args->default_assignment[i] = (int)i;
   return NULL;
@@ -280,8 +288,9 @@ PJRT_Error* tt_api_client_compile(PJRT_Client_Compile_Args* args, int matmul_pas
   TT_API_CHECK_ARGS(args, Client_Compile, executable);
   args->executable = NULL;
   PJRT_Executable* executable;
-  TT_API_RETURN_IF_ERROR(tt_api_executable_create(args->program, args->compile_options, args->compile_options_size,
-                                                  matmul_passes, reference_kernels, &executable));
+  TT_API_RETURN_IF_ERROR(tt_api_executable_create(args->program, args->compile_options,
+                                                  args->compile_options_size, matmul_passes,
+                                                  reference_kernels, &executable));
   tt_api_options_t options;
   tt_status_t status = tt_api_options_parse(args->compile_options, args->compile_options_size, &options);
   if (tt_status_is_ok(status)) {
@@ -302,8 +311,8 @@ PJRT_Error* tt_api_Client_Compile(PJRT_Client_Compile_Args* args) {
 PJRT_Error* tt_api_Compile(PJRT_Compile_Args* args) {
   TT_API_CHECK_ARGS(args, Compile, executable);
   int passes = args->client ? __atomic_load_n(&args->client->matmul_passes, __ATOMIC_RELAXED) : 0;
-  return tt_api_error(tt_api_executable_create(args->program, args->compile_options, args->compile_options_size, passes,
-                                               false, &args->executable));
+  return tt_api_error(tt_api_executable_create(args->program, args->compile_options,
+                                               args->compile_options_size, passes, false, &args->executable));
 }
 
 PJRT_Error* tt_api_Client_Load(PJRT_Client_Load_Args* args) {
@@ -316,7 +325,8 @@ PJRT_Error* tt_api_Client_Load(PJRT_Client_Load_Args* args) {
   }
   tt_api_options_t options;
   TT_API_RETURN_IF_ERROR(tt_api_options_parse(bytes, size, &options));
-  tt_status_t status = tt_api_executable_load(args->client, args->executable, &options, &args->loaded_executable);
+  tt_status_t status =
+      tt_api_executable_load(args->client, args->executable, &options, &args->loaded_executable);
   tt_api_options_deinitialize(&options);
   return tt_api_error(status);
 }

@@ -33,7 +33,8 @@ typedef struct move_s {
   int64_t dims[TT_MAX_RANK], to[TT_MAX_RANK], from[TT_MAX_RANK];   // strides in bytes
 } move_t;
 
-static void move_row(char* to, const char* from, int64_t count, int64_t to_stride, int64_t from_stride, size_t elem) {
+static void move_row(char* to, const char* from, int64_t count, int64_t to_stride, int64_t from_stride,
+                     size_t elem) {
 #define ROW(type)                                                  \
   for (int64_t i = 0; i < count; ++i) {                            \
     type value;                                                    \
@@ -60,8 +61,8 @@ static void move_plane(const move_t* move, size_t d, char* to, const char* from)
     for (int64_t j = 0; j < move->dims[d + 1]; j += TILE) {
       int64_t count = TT_MIN((int64_t)TILE, move->dims[d + 1] - j);
       for (int64_t i = i0; i < i1; ++i) {
-        move_row(to + i * move->to[d] + j * move->to[d + 1], from + i * move->from[d] + j * move->from[d + 1], count,
-                 move->to[d + 1], move->from[d + 1], move->elem);
+        move_row(to + i * move->to[d] + j * move->to[d + 1], from + i * move->from[d] + j * move->from[d + 1],
+                 count, move->to[d + 1], move->from[d + 1], move->elem);
       }
     }
   }
@@ -153,8 +154,8 @@ static void move_array(size_t rank, const int64_t* dims, size_t elem, char* to, 
 
 // ---- layouts -----------------------------------------------------------------------------------
 // Byte strides of a host layout; NULL means dense row-major.
-static tt_status_t layout_strides(const PJRT_Buffer_MemoryLayout* layout, size_t rank, const int64_t* dims, size_t elem,
-                                  int64_t* strides) {
+static tt_status_t layout_strides(const PJRT_Buffer_MemoryLayout* layout, size_t rank, const int64_t* dims,
+                                  size_t elem, int64_t* strides) {
   dense_strides(rank, dims, elem, strides);
   if (!layout) return TT_OK_STATUS;
   if (layout->type == PJRT_Buffer_MemoryLayout_Type_Strides) {
@@ -167,7 +168,8 @@ static tt_status_t layout_strides(const PJRT_Buffer_MemoryLayout* layout, size_t
   }
   const PJRT_Buffer_MemoryLayout_Tiled* tiled = &layout->tiled;
   if (tiled->num_tiles != 0) {
-    return tt_status_create(TT_UNIMPLEMENTED, "vtpu has no tiled layouts; %zu tiles were asked for", tiled->num_tiles);
+    return tt_status_create(TT_UNIMPLEMENTED, "vtpu has no tiled layouts; %zu tiles were asked for",
+                            tiled->num_tiles);
   }
   if (tiled->minor_to_major_size != rank) {
     return tt_status_create(TT_INVALID_ARGUMENT, "layout of %zu dimensions for an array of rank %zu",
@@ -178,7 +180,8 @@ static tt_status_t layout_strides(const PJRT_Buffer_MemoryLayout* layout, size_t
   for (size_t i = 0; i < rank; ++i) {
     int64_t d = tiled->minor_to_major[i];
     if (d < 0 || d >= (int64_t)rank || (seen >> d & 1)) {
-      return tt_status_create(TT_INVALID_ARGUMENT, "minor_to_major is not a permutation of %zu dimensions", rank);
+      return tt_status_create(TT_INVALID_ARGUMENT, "minor_to_major is not a permutation of %zu dimensions",
+                              rank);
     }
     seen |= 1u << d;
     strides[d] = stride;
@@ -197,16 +200,18 @@ static bool is_dense(size_t rank, const int64_t* dims, size_t elem, const int64_
 }
 
 // Device layouts: dense row-major is the only one.
-static tt_status_t check_device_layout(const PJRT_Buffer_MemoryLayout* layout, size_t rank, const int64_t* dims,
-                                       size_t elem) {
+static tt_status_t check_device_layout(const PJRT_Buffer_MemoryLayout* layout, size_t rank,
+                                       const int64_t* dims, size_t elem) {
   int64_t strides[TT_MAX_RANK];
   TT_RETURN_IF_ERROR(layout_strides(layout, rank, dims, elem, strides));
   if (is_dense(rank, dims, elem, strides)) return TT_OK_STATUS;
-  return tt_status_create(TT_UNIMPLEMENTED, "vtpu buffers are dense row-major; another device layout was asked for");
+  return tt_status_create(TT_UNIMPLEMENTED,
+                          "vtpu buffers are dense row-major; another device layout was asked for");
 }
 
 // ---- places and shapes -------------------------------------------------------------------------
-static tt_status_t find_memory(PJRT_Client* client, PJRT_Device* device, PJRT_Memory* memory, PJRT_Memory** out) {
+static tt_status_t find_memory(PJRT_Client* client, PJRT_Device* device, PJRT_Memory* memory,
+                               PJRT_Memory** out) {
   *out = memory ? memory : device ? device->memory_list[0] : NULL;
   if (!*out) return tt_status_create(TT_INVALID_ARGUMENT, "neither a device nor a memory was given");
   if ((*out)->client != client) {
@@ -221,7 +226,9 @@ static tt_status_t check_shape(PJRT_Buffer_Type type, size_t rank, const int64_t
   if (*out_dtype == TT_DTYPE_INVALID || *out_dtype == TT_DTYPE_TOKEN) {
     return tt_status_create(TT_UNIMPLEMENTED, "vtpu has no arrays of PJRT_Buffer_Type %d", (int)type);
   }
-  if (rank > TT_MAX_RANK) return tt_status_create(TT_INVALID_ARGUMENT, "rank %zu; at most %d", rank, TT_MAX_RANK);
+  if (rank > TT_MAX_RANK) {
+    return tt_status_create(TT_INVALID_ARGUMENT, "rank %zu; at most %d", rank, TT_MAX_RANK);
+  }
   if (!tt_api_dense_bytes(*out_dtype, rank, dims, out_bytes)) {
     return tt_status_create(TT_INVALID_ARGUMENT, "an array extent is negative or the array is too large");
   }
@@ -245,16 +252,20 @@ PJRT_Error* tt_api_Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_
   const int64_t* strides = dense;
   if (args->byte_strides && args->num_byte_strides) {
     if (args->num_byte_strides != args->num_dims) {
-      TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "PJRT_Client_BufferFromHostBuffer: %zu byte strides for rank %zu",
+      TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT,
+                          "PJRT_Client_BufferFromHostBuffer: %zu byte strides for rank %zu",
                           args->num_byte_strides, args->num_dims);
     }
     strides = args->byte_strides;
   }
-  if (!args->data && bytes) TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "PJRT_Client_BufferFromHostBuffer: data is NULL");
+  if (!args->data && bytes) {
+    TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "PJRT_Client_BufferFromHostBuffer: data is NULL");
+  }
   tt_vmem_t* block;
   TT_API_RETURN_IF_ERROR(tt_vmem_allocate(memory->pool, bytes, &block));
   move_array(args->num_dims, args->dims, elem, block->data, dense, args->data, strides);
-  TT_API_RETURN_IF_ERROR(tt_api_buffer_create(memory, dtype, args->num_dims, args->dims, block, &args->buffer));
+  TT_API_RETURN_IF_ERROR(
+      tt_api_buffer_create(memory, dtype, args->num_dims, args->dims, block, &args->buffer));
   // copied already, so every host buffer semantics is kept and the host may go on at once
   args->done_with_host_buffer = tt_api_event_done(TT_OK_STATUS);
   return NULL;
@@ -265,11 +276,12 @@ PJRT_Error* tt_api_Client_CreateUninitializedBuffer(PJRT_Client_CreateUninitiali
   tt_dtype_t dtype;
   size_t bytes;
   PJRT_Memory* memory;
-  TT_API_RETURN_IF_ERROR(check_shape(args->shape_element_type, args->shape_num_dims, args->shape_dims, &dtype, &bytes));
+  TT_API_RETURN_IF_ERROR(
+      check_shape(args->shape_element_type, args->shape_num_dims, args->shape_dims, &dtype, &bytes));
   TT_API_RETURN_IF_ERROR(find_memory(args->client, args->device, args->memory, &memory));
   if (args->shape_layout) {
-    TT_API_RETURN_IF_ERROR(
-        check_device_layout(args->shape_layout, args->shape_num_dims, args->shape_dims, tt_dtype_bytes(dtype)));
+    TT_API_RETURN_IF_ERROR(check_device_layout(args->shape_layout, args->shape_num_dims, args->shape_dims,
+                                               tt_dtype_bytes(dtype)));
   }
   tt_vmem_t* block;
   TT_API_RETURN_IF_ERROR(tt_vmem_allocate(memory->pool, bytes, &block));
@@ -282,7 +294,8 @@ PJRT_Error* tt_api_Client_CreateErrorBuffer(PJRT_Client_CreateErrorBuffer_Args* 
   tt_dtype_t dtype;
   size_t bytes;
   PJRT_Memory* memory;
-  TT_API_RETURN_IF_ERROR(check_shape(args->shape_element_type, args->shape_num_dims, args->shape_dims, &dtype, &bytes));
+  TT_API_RETURN_IF_ERROR(
+      check_shape(args->shape_element_type, args->shape_num_dims, args->shape_dims, &dtype, &bytes));
   TT_API_RETURN_IF_ERROR(find_memory(args->client, NULL, args->memory, &memory));
   if (args->error_code == PJRT_Error_Code_OK) {
     TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "PJRT_Client_CreateErrorBuffer: the error code is OK");
@@ -303,18 +316,20 @@ PJRT_Error* tt_api_Buffer_Bitcast(PJRT_Buffer_Bitcast_Args* args) {
   size_t bytes;
   TT_API_RETURN_IF_ERROR(check_shape(args->element_type, args->num_dims, args->dims, &dtype, &bytes));
   if (args->device_layout) {
-    TT_API_RETURN_IF_ERROR(check_device_layout(args->device_layout, args->num_dims, args->dims, tt_dtype_bytes(dtype)));
+    TT_API_RETURN_IF_ERROR(
+        check_device_layout(args->device_layout, args->num_dims, args->dims, tt_dtype_bytes(dtype)));
   }
   if (bytes != args->buffer->bytes) {
-    TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "PJRT_Buffer_Bitcast: the new shape has %zu bytes, the buffer %zu", bytes,
+    TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT,
+                        "PJRT_Buffer_Bitcast: the new shape has %zu bytes, the buffer %zu", bytes,
                         args->buffer->bytes);
   }
   TT_API_RETURN_IF_ERROR(tt_api_buffer_hold(args->buffer));
   tt_vmem_t* block = args->buffer->block;
   tt_vmem_retain(block);  // shared: neither is donated in place from now on (A3)
   tt_api_buffer_unhold(args->buffer);
-  return tt_api_error(
-      tt_api_buffer_create(args->buffer->memory, dtype, args->num_dims, args->dims, block, &args->out_buffer));
+  return tt_api_error(tt_api_buffer_create(args->buffer->memory, dtype, args->num_dims, args->dims, block,
+                                           &args->out_buffer));
 }
 
 // ---- slots: copies -----------------------------------------------------------------------------
@@ -359,7 +374,8 @@ PJRT_Error* tt_api_Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args* args) {
     return NULL;
   }
   if (args->dst_size < needed) {
-    TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "PJRT_Buffer_ToHostBuffer: the host buffer has %zu bytes, %zu are needed",
+    TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT,
+                        "PJRT_Buffer_ToHostBuffer: the host buffer has %zu bytes, %zu are needed",
                         args->dst_size, needed);
   }
   TT_API_RETURN_IF_ERROR(tt_api_buffer_hold(source));
@@ -373,15 +389,16 @@ PJRT_Error* tt_api_Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args* args) {
 
 static tt_status_t check_raw(const char* what, PJRT_Buffer* buffer, int64_t offset, int64_t size) {
   if (offset < 0 || size < 0 || (uint64_t)offset + (uint64_t)size > buffer->bytes) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "%s: %lld bytes at offset %lld of a buffer of %zu bytes", what,
-                            (long long)size, (long long)offset, buffer->bytes);
+    return tt_status_create(TT_INVALID_ARGUMENT, "%s: %lld bytes at offset %lld of a buffer of %zu bytes",
+                            what, (long long)size, (long long)offset, buffer->bytes);
   }
   return TT_OK_STATUS;
 }
 
 PJRT_Error* tt_api_Buffer_CopyRawToHost(PJRT_Buffer_CopyRawToHost_Args* args) {
   TT_API_CHECK_ARGS(args, Buffer_CopyRawToHost, event);
-  TT_API_RETURN_IF_ERROR(check_raw("PJRT_Buffer_CopyRawToHost", args->buffer, args->offset, args->transfer_size));
+  TT_API_RETURN_IF_ERROR(
+      check_raw("PJRT_Buffer_CopyRawToHost", args->buffer, args->offset, args->transfer_size));
   TT_API_RETURN_IF_ERROR(tt_api_buffer_hold(args->buffer));
   copy_bytes(args->dst, (char*)args->buffer->block->data + args->offset, (size_t)args->transfer_size);
   tt_api_buffer_unhold(args->buffer);

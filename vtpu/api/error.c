@@ -22,8 +22,9 @@ PJRT_Error* tt_api_Error_ForEachPayload(PJRT_Error_ForEachPayload_Args* args) {
 }
 
 tt_status_t tt_api_short_args(const char* function, size_t given, size_t needed) {
-  return tt_status_create(TT_INVALID_ARGUMENT,
-                          "%s: the argument struct has %zu bytes, at least %zu are needed; the caller's PJRT header is "
-                          "too old (this plugin is %d.%d)",
-                          function, given, needed, PJRT_API_MAJOR, PJRT_API_MINOR);
+  return tt_status_create(
+      TT_INVALID_ARGUMENT,
+      "%s: the argument struct has %zu bytes, at least %zu are needed; the caller's PJRT header is "
+      "too old (this plugin is %d.%d)",
+      function, given, needed, PJRT_API_MAJOR, PJRT_API_MINOR);
 }

@@ -57,8 +57,9 @@ PJRT_Error* tt_api_Event_Destroy(PJRT_Event_Destroy_Args* args) {
   while (event->waiters) {  // never set: they learn that it will not come
     waiter_t* waiter = event->waiters;
     event->waiters = waiter->next;
-    waiter->callback(tt_api_error(tt_status_create(TT_CANCELLED, "the event was destroyed before it was set")),
-                     waiter->user_arg);
+    waiter->callback(
+        tt_api_error(tt_status_create(TT_CANCELLED, "the event was destroyed before it was set")),
+        waiter->user_arg);
     tt_free(waiter);
   }
   tt_status_free(event->error);
@@ -75,7 +76,9 @@ PJRT_Error* tt_api_Event_IsReady(PJRT_Event_IsReady_Args* args) {
 }
 
 PJRT_Error* tt_api_Event_Error(PJRT_Event_Error_Args* args) {
-  if (!is_ready(args->event)) TT_API_RETURN_ERROR(TT_FAILED_PRECONDITION, "PJRT_Event_Error: the event is not ready");
+  if (!is_ready(args->event)) {
+    TT_API_RETURN_ERROR(TT_FAILED_PRECONDITION, "PJRT_Event_Error: the event is not ready");
+  }
   return tt_api_error(tt_status_copy(args->event->error));
 }
 

@@ -22,9 +22,10 @@ static tt_status_t program_module(const PJRT_Program* program, const tt_module_t
   size_t size = program->format_size;
   if (text_is(format, size, "mlir")) {
     if (program->code_size >= 4 && memcmp(program->code, MLIR_BYTECODE_MAGIC, 4) == 0) {
-      return tt_status_create(TT_UNIMPLEMENTED,
-                              "vtpu does not read MLIR bytecode (VHLO) yet: send the program as StableHLO text "
-                              "(format 'mlir', e.g. the result of jax.jit(f).lower(...).as_text())");
+      return tt_status_create(
+          TT_UNIMPLEMENTED,
+          "vtpu does not read MLIR bytecode (VHLO) yet: send the program as StableHLO text "
+          "(format 'mlir', e.g. the result of jax.jit(f).lower(...).as_text())");
     }
     TT_RETURN_IF_ERROR(tt_module_parse(program->code, program->code_size, out_owned));
     tt_status_t status = tt_module_verify(*out_owned);
@@ -49,20 +50,22 @@ static tt_status_t program_module(const PJRT_Program* program, const tt_module_t
     memcpy(out_module, program->code, sizeof(void*));
     return TT_OK_STATUS;
   }
-  return tt_status_create(TT_UNIMPLEMENTED, "program format '%.*s' is not known; vtpu takes 'mlir' (StableHLO text)",
+  return tt_status_create(TT_UNIMPLEMENTED,
+                          "program format '%.*s' is not known; vtpu takes 'mlir' (StableHLO text)",
                           (int)TT_MIN(size, 64), format);
 }
 
 // Fills the arrays that getters lend; takes over `plan` (also on failure).
 static tt_status_t executable_of_plan(tt_plan_t* plan, const char* name, int num_replicas, int num_partitions,
-                                      const char* options, size_t options_size, PJRT_Executable** out_executable) {
+                                      const char* options, size_t options_size,
+                                      PJRT_Executable** out_executable) {
   const tt_plan_info_t* info = tt_plan_info(plan);
   size_t results = info->result_count, kinds = TT_MAX(info->parameter_count, results), extents = 0;
   for (size_t i = 0; i < results; ++i) extents += info->results[i].rank;
   // one block: the struct, then arrays by falling alignment
   size_t bytes = sizeof(PJRT_Executable) + extents * sizeof(int64_t) + results * sizeof(size_t) +
-                 kinds * (sizeof(char*) + sizeof(size_t)) + results * sizeof(PJRT_Buffer_Type) + options_size +
-                 strlen(name) + 1;
+                 kinds * (sizeof(char*) + sizeof(size_t)) + results * sizeof(PJRT_Buffer_Type) +
+                 options_size + strlen(name) + 1;
   void* memory;
   tt_status_t status = tt_alloc(bytes, &memory);
   if (!tt_status_is_ok(status)) {
@@ -112,15 +115,17 @@ static tt_status_t executable_of_plan(tt_plan_t* plan, const char* name, int num
   return TT_OK_STATUS;
 }
 
-tt_status_t tt_api_executable_create(const PJRT_Program* program, const char* options_bytes, size_t options_size,
-                                     int matmul_passes, bool reference_kernels, PJRT_Executable** out_executable) {
+tt_status_t tt_api_executable_create(const PJRT_Program* program, const char* options_bytes,
+                                     size_t options_size, int matmul_passes, bool reference_kernels,
+                                     PJRT_Executable** out_executable) {
   *out_executable = NULL;
   if (!program || !program->format || !program->code) {
     return tt_status_create(TT_INVALID_ARGUMENT, "the program to compile is NULL");
   }
   tt_api_options_t options;
   TT_RETURN_IF_ERROR(tt_api_options_parse(options_bytes, options_size, &options));
-  tt_plan_options_t plan_options = {options.num_replicas, options.num_partitions, reference_kernels, matmul_passes};
+  tt_plan_options_t plan_options = {options.num_replicas, options.num_partitions, reference_kernels,
+                                    matmul_passes};
   tt_api_options_deinitialize(&options);
   const tt_module_t* module = NULL;
   tt_module_t* owned;
@@ -146,8 +151,8 @@ void tt_api_executable_release(PJRT_Executable* executable) {
 }
 
 // ---- loading -----------------------------------------------------------------------------------
-tt_status_t tt_api_executable_load(PJRT_Client* client, PJRT_Executable* executable, const tt_api_options_t* options,
-                                   PJRT_LoadedExecutable** out_executable) {
+tt_status_t tt_api_executable_load(PJRT_Client* client, PJRT_Executable* executable,
+                                   const tt_api_options_t* options, PJRT_LoadedExecutable** out_executable) {
   *out_executable = NULL;
   size_t count = (size_t)executable->num_replicas * (size_t)executable->num_partitions;
   if (count > client->device_count) {
@@ -171,13 +176,15 @@ tt_status_t tt_api_executable_load(PJRT_Client* client, PJRT_Executable* executa
     if (!options->assignment && count == 1 && options->device_ordinal >= 0) id = options->device_ordinal;
     if (id < 0 || id >= (int64_t)client->device_count) {
       tt_free(loaded);
-      return tt_status_create(TT_INVALID_ARGUMENT, "device assignment names device %lld; the client has %zu (%s)",
-                              (long long)id, client->device_count, client->topology->name);
+      return tt_status_create(TT_INVALID_ARGUMENT,
+                              "device assignment names device %lld; the client has %zu (%s)", (long long)id,
+                              client->device_count, client->topology->name);
     }
     for (size_t k = 0; k < i; ++k) {
       if (loaded->assignment[k] == id) {
         tt_free(loaded);
-        return tt_status_create(TT_INVALID_ARGUMENT, "device assignment names device %lld twice", (long long)id);
+        return tt_status_create(TT_INVALID_ARGUMENT, "device assignment names device %lld twice",
+                                (long long)id);
       }
     }
     loaded->assignment[i] = id;
@@ -237,7 +244,8 @@ PJRT_Error* tt_api_LoadedExecutable_IsDeleted(PJRT_LoadedExecutable_IsDeleted_Ar
 
 static void free_assignment(PJRT_DeviceAssignmentSerialized* assignment) { tt_free(assignment); }
 
-PJRT_Error* tt_api_LoadedExecutable_GetDeviceAssignment(PJRT_LoadedExecutable_GetDeviceAssignment_Args* args) {
+PJRT_Error* tt_api_LoadedExecutable_GetDeviceAssignment(
+    PJRT_LoadedExecutable_GetDeviceAssignment_Args* args) {
   TT_API_CHECK_ARGS(args, LoadedExecutable_GetDeviceAssignment, serialized_device_assignment_deleter);
   PJRT_LoadedExecutable* loaded = args->executable;
   int replicas = loaded->executable->num_replicas, partitions = loaded->executable->num_partitions;
@@ -283,7 +291,8 @@ PJRT_Error* tt_api_Executable_NumOutputs(PJRT_Executable_NumOutputs_Args* args) 
   return NULL;
 }
 
-PJRT_Error* tt_api_Executable_SizeOfGeneratedCodeInBytes(PJRT_Executable_SizeOfGeneratedCodeInBytes_Args* args) {
+PJRT_Error* tt_api_Executable_SizeOfGeneratedCodeInBytes(
+    PJRT_Executable_SizeOfGeneratedCodeInBytes_Args* args) {
   TT_API_CHECK_ARGS(args, Executable_SizeOfGeneratedCodeInBytes, size_in_bytes);
   args->size_in_bytes = args->executable->info->plan_bytes;
   return NULL;
@@ -368,8 +377,8 @@ static tt_status_t fill_fingerprint(PJRT_Executable* executable) {
     size_t size;
     status = tt_plan_serialise(executable->plan, &bytes, &size);
     if (tt_status_is_ok(status)) {
-      uint64_t hash = tt_hash_bytes((uint64_t)executable->num_replicas << 32 | (uint32_t)executable->num_partitions,
-                                    bytes, size);
+      uint64_t hash = tt_hash_bytes(
+          (uint64_t)executable->num_replicas << 32 | (uint32_t)executable->num_partitions, bytes, size);
       snprintf(executable->fingerprint, sizeof(executable->fingerprint), "%016llx", (unsigned long long)hash);
       tt_free(bytes);
     }
@@ -431,9 +440,13 @@ PJRT_Error* tt_api_Executable_Serialize(PJRT_Executable_Serialize_Args* args) {
   void* memory;
   tt_status_t status = tt_alloc(sizeof(header_t) + payload, &memory);
   if (tt_status_is_ok(status)) {
-    header_t header = {.magic = {'T', 'T', 'V', 'X'}, .version = FORMAT_VERSION,
-                       .num_replicas = executable->num_replicas, .num_partitions = executable->num_partitions,
-                       .name_size = name_size, .options_size = executable->options_size, .plan_size = plan_size};
+    header_t header = {.magic = {'T', 'T', 'V', 'X'},
+                       .version = FORMAT_VERSION,
+                       .num_replicas = executable->num_replicas,
+                       .num_partitions = executable->num_partitions,
+                       .name_size = name_size,
+                       .options_size = executable->options_size,
+                       .plan_size = plan_size};
     snprintf(header.ir, sizeof(header.ir), "%s", tt_ir_fingerprint());
     char* at = (char*)memory + sizeof(header_t);
     memcpy(at, executable->name, name_size);
@@ -459,13 +472,15 @@ tt_status_t tt_api_executable_deserialise(const char* bytes, size_t size, PJRT_E
   memcpy(&header, bytes, sizeof(header));
   header.ir[sizeof(header.ir) - 1] = '\0';
   if (header.version != FORMAT_VERSION || strcmp(header.ir, tt_ir_fingerprint()) != 0) {
-    return tt_status_create(TT_FAILED_PRECONDITION,
-                            "the serialized executable is of version %u, %s; this plugin reads version %d, %s",
-                            header.version, header.ir, FORMAT_VERSION, tt_ir_fingerprint());
+    return tt_status_create(
+        TT_FAILED_PRECONDITION,
+        "the serialized executable is of version %u, %s; this plugin reads version %d, %s", header.version,
+        header.ir, FORMAT_VERSION, tt_ir_fingerprint());
   }
   size_t payload = size - sizeof(header);
   const char* at = bytes + sizeof(header);
-  if (header.name_size > 4096 || header.name_size > payload || header.options_size > payload - header.name_size ||
+  if (header.name_size > 4096 || header.name_size > payload ||
+      header.options_size > payload - header.name_size ||
       header.plan_size != payload - header.name_size - header.options_size || header.num_replicas < 1 ||
       header.num_partitions < 1 || header.num_replicas > 4096 || header.num_partitions > 4096 ||
       header.checksum != tt_hash_bytes(FORMAT_VERSION, at, payload)) {
@@ -474,7 +489,8 @@ tt_status_t tt_api_executable_deserialise(const char* bytes, size_t size, PJRT_E
   char* name;
   TT_RETURN_IF_ERROR(tt_strndup(at, header.name_size, &name));
   tt_plan_t* plan;
-  tt_status_t status = tt_plan_deserialise(at + header.name_size + header.options_size, header.plan_size, &plan);
+  tt_status_t status =
+      tt_plan_deserialise(at + header.name_size + header.options_size, header.plan_size, &plan);
   if (tt_status_is_ok(status)) {
     status = executable_of_plan(plan, name, header.num_replicas, header.num_partitions, at + header.name_size,
                                 header.options_size, out_executable);
@@ -487,11 +503,12 @@ PJRT_Error* tt_api_Executable_DeserializeAndLoad(PJRT_Executable_DeserializeAndL
   TT_API_CHECK_ARGS(args, Executable_DeserializeAndLoad, loaded_executable);
   args->loaded_executable = NULL;
   PJRT_Executable* executable;
-  TT_API_RETURN_IF_ERROR(
-      tt_api_executable_deserialise(args->serialized_executable, args->serialized_executable_size, &executable));
+  TT_API_RETURN_IF_ERROR(tt_api_executable_deserialise(args->serialized_executable,
+                                                       args->serialized_executable_size, &executable));
   const char* bytes = executable->options;
   size_t size = executable->options_size;
-  if (TT_API_HAS_FIELD(args, PJRT_Executable_DeserializeAndLoad_Args, overridden_serialized_compile_options_size) &&
+  if (TT_API_HAS_FIELD(args, PJRT_Executable_DeserializeAndLoad_Args,
+                       overridden_serialized_compile_options_size) &&
       args->overridden_serialized_compile_options_size) {
     bytes = args->overridden_serialized_compile_options;
     size = args->overridden_serialized_compile_options_size;
@@ -499,10 +516,11 @@ PJRT_Error* tt_api_Executable_DeserializeAndLoad(PJRT_Executable_DeserializeAndL
   tt_api_options_t options;
   tt_status_t status = tt_api_options_parse(bytes, size, &options);
   if (tt_status_is_ok(status)) {
-    if (options.num_replicas != executable->num_replicas || options.num_partitions != executable->num_partitions) {
-      status = tt_status_create(TT_INVALID_ARGUMENT, "compiled for %d x %d devices, loaded with options for %d x %d",
-                                executable->num_replicas, executable->num_partitions, options.num_replicas,
-                                options.num_partitions);
+    if (options.num_replicas != executable->num_replicas ||
+        options.num_partitions != executable->num_partitions) {
+      status = tt_status_create(
+          TT_INVALID_ARGUMENT, "compiled for %d x %d devices, loaded with options for %d x %d",
+          executable->num_replicas, executable->num_partitions, options.num_replicas, options.num_partitions);
     } else {
       status = tt_api_executable_load(args->client, executable, &options, &args->loaded_executable);
     }

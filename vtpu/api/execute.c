@@ -5,8 +5,9 @@
 // Invariants:
 //  X1 an argument is held from its check to the end of the run; a donated one is overwritten in place only
 //     if nobody else reads it and its block has no other owner, else the plan writes a fresh block;
-//  X2 outputs and deletions happen only after the run of every device has succeeded; with an error no output is
-//     set and every argument stays usable, except what the other devices of the run were overwriting in place;
+//  X2 outputs and deletions happen only after the run of every device has succeeded; with an error no
+//     output is set and every argument stays usable, except what the other devices of the run were
+//     overwriting in place;
 //  X3 no allocation for up to INLINE_ARGS arguments and results besides the blocks of the results.
 #include <string.h>
 
@@ -29,7 +30,8 @@ typedef struct lane_s {          // one device of a run
   bool failed;                   // this device's own run gave the error: its donated blocks are untouched
 } lane_t;
 
-static tt_status_t wrong_argument(const PJRT_LoadedExecutable* loaded, size_t index, const PJRT_Buffer* buffer) {
+static tt_status_t wrong_argument(const PJRT_LoadedExecutable* loaded, size_t index,
+                                  const PJRT_Buffer* buffer) {
   tt_strbuf_t text;
   tt_strbuf_initialize(&text);
   const tt_plan_value_t* want = &loaded->executable->info->parameters[index];
@@ -38,7 +40,9 @@ static tt_status_t wrong_argument(const PJRT_LoadedExecutable* loaded, size_t in
     tt_strbuf_printf(&text, i ? ",%lld" : "%lld", (long long)buffer->dims[i]);
   }
   tt_strbuf_printf(&text, "], the program wants %s[", tt_dtype_name(want->dtype));
-  for (uint32_t i = 0; i < want->rank; ++i) tt_strbuf_printf(&text, i ? ",%lld" : "%lld", (long long)want->dims[i]);
+  for (uint32_t i = 0; i < want->rank; ++i) {
+    tt_strbuf_printf(&text, i ? ",%lld" : "%lld", (long long)want->dims[i]);
+  }
   tt_strbuf_puts(&text, "]");
   tt_status_t status = tt_status_create(TT_INVALID_ARGUMENT, "argument %zu of '%s' is %s", index,
                                         loaded->executable->name, tt_strbuf_text(&text));
@@ -83,13 +87,14 @@ static tt_status_t lane_prepare(const PJRT_LoadedExecutable* loaded, lane_t* lan
     PJRT_Buffer* buffer = lane->args[i];
     const tt_plan_value_t* want = &info->parameters[i];
     if (TT_UNLIKELY(!buffer)) {
-      return tt_status_create(TT_INVALID_ARGUMENT, "argument %zu of '%s' is NULL", i, loaded->executable->name);
+      return tt_status_create(TT_INVALID_ARGUMENT, "argument %zu of '%s' is NULL", i,
+                              loaded->executable->name);
     }
     if (TT_UNLIKELY(!fits(buffer, want))) return wrong_argument(loaded, i, buffer);
     if (TT_UNLIKELY(buffer->memory->device != lane->device)) {
-      return tt_status_create(TT_INVALID_ARGUMENT, "argument %zu of '%s' is on device %d, the program runs on device %d",
-                              i, loaded->executable->name, buffer->memory->device->description->id,
-                              lane->device->description->id);
+      return tt_status_create(
+          TT_INVALID_ARGUMENT, "argument %zu of '%s' is on device %d, the program runs on device %d", i,
+          loaded->executable->name, buffer->memory->device->description->id, lane->device->description->id);
     }
     if (want->alias >= 0 && (!donate || donate[i])) {
       aliased = true;  // second pass: an argument given twice must be seen as read first
@@ -124,8 +129,8 @@ static tt_status_t lane_prepare(const PJRT_LoadedExecutable* loaded, lane_t* lan
   }
   for (size_t i = 0; i < info->result_count; ++i) {
     const tt_plan_value_t* value = &info->results[i];
-    TT_RETURN_IF_ERROR(tt_api_buffer_create(&lane->device->memories[0], value->dtype, value->rank, value->dims, NULL,
-                                            &lane->outputs[i]));
+    TT_RETURN_IF_ERROR(tt_api_buffer_create(&lane->device->memories[0], value->dtype, value->rank,
+                                            value->dims, NULL, &lane->outputs[i]));
   }
   return TT_OK_STATUS;
 }
@@ -145,8 +150,8 @@ static void lane_finish(const PJRT_LoadedExecutable* loaded, lane_t* lane, bool 
   lane_release(lane, info->parameter_count, success);
 }
 
-static tt_exec_args_t exec_args(const PJRT_LoadedExecutable* loaded, lane_t* lane, bool any_donated, size_t index,
-                                struct tt_rendezvous_s* rendezvous) {
+static tt_exec_args_t exec_args(const PJRT_LoadedExecutable* loaded, lane_t* lane, bool any_donated,
+                                size_t index, struct tt_rendezvous_s* rendezvous) {
   tt_exec_args_t args = {
       .plan = loaded->executable->plan,
       .memory = lane->device->memories[0].pool,
@@ -198,14 +203,19 @@ tt_status_t tt_api_execute_one(PJRT_LoadedExecutable* loaded, PJRT_Device* devic
     return tt_status_create(TT_INVALID_ARGUMENT, "the executable '%s' was deleted", loaded->executable->name);
   }
   if (TT_UNLIKELY(arg_count != info->parameter_count)) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "'%s' takes %zu arguments, %zu were given", loaded->executable->name,
-                            info->parameter_count, arg_count);
+    return tt_status_create(TT_INVALID_ARGUMENT, "'%s' takes %zu arguments, %zu were given",
+                            loaded->executable->name, info->parameter_count, arg_count);
   }
   tt_vmem_t *parameters[INLINE_ARGS], *results[INLINE_ARGS];
   bool donated[INLINE_ARGS];
   uint8_t holds[INLINE_ARGS];
-  lane_t lane = {.device = device, .args = args, .outputs = outputs, .parameters = parameters, .results = results,
-                 .donated = donated, .holds = holds};
+  lane_t lane = {.device = device,
+                 .args = args,
+                 .outputs = outputs,
+                 .parameters = parameters,
+                 .results = results,
+                 .donated = donated,
+                 .holds = holds};
   void* large = NULL;
   size_t result_count = info->result_count;
   if (TT_UNLIKELY(arg_count > INLINE_ARGS || result_count > INLINE_ARGS)) {
@@ -244,16 +254,17 @@ tt_status_t tt_api_execute_one(PJRT_LoadedExecutable* loaded, PJRT_Device* devic
 }
 
 // All devices of a program, in turn.
-static tt_status_t execute_many(PJRT_LoadedExecutable* loaded, size_t arg_count, PJRT_Buffer* const* const* arg_lists,
-                                const bool* donate, PJRT_Buffer** const* output_lists) {
+static tt_status_t execute_many(PJRT_LoadedExecutable* loaded, size_t arg_count,
+                                PJRT_Buffer* const* const* arg_lists, const bool* donate,
+                                PJRT_Buffer** const* output_lists) {
   const tt_plan_info_t* info = loaded->executable->info;
   size_t count = loaded->device_count, results = info->result_count;
   if (__atomic_load_n(&loaded->deleted, __ATOMIC_ACQUIRE)) {
     return tt_status_create(TT_INVALID_ARGUMENT, "the executable '%s' was deleted", loaded->executable->name);
   }
   if (arg_count != info->parameter_count) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "'%s' takes %zu arguments, %zu were given", loaded->executable->name,
-                            info->parameter_count, arg_count);
+    return tt_status_create(TT_INVALID_ARGUMENT, "'%s' takes %zu arguments, %zu were given",
+                            loaded->executable->name, info->parameter_count, arg_count);
   }
   void* memory;
   TT_RETURN_IF_ERROR(
@@ -264,7 +275,8 @@ static tt_status_t execute_many(PJRT_LoadedExecutable* loaded, size_t arg_count,
   struct tt_rendezvous_s* rendezvous = NULL;
   tt_status_t status = TT_OK_STATUS;
   if (info->has_collectives) {
-    status = tt_rendezvous_create(loaded->executable->num_replicas, loaded->executable->num_partitions, &rendezvous);
+    status = tt_rendezvous_create(loaded->executable->num_replicas, loaded->executable->num_partitions,
+                                  &rendezvous);
   }
   for (size_t d = 0; d < count; ++d) {
     lanes[d].device = loaded->devices[d];
@@ -299,7 +311,9 @@ static tt_status_t donation_flags(const PJRT_ExecuteOptions* options, size_t arg
                                   const bool** out_flags, void** out_heap) {
   *out_flags = NULL;
   *out_heap = NULL;
-  if (!options || options->struct_size < PJRT_SIZE_THROUGH(PJRT_ExecuteOptions, num_recv_ops)) return TT_OK_STATUS;
+  if (!options || options->struct_size < PJRT_SIZE_THROUGH(PJRT_ExecuteOptions, num_recv_ops)) {
+    return TT_OK_STATUS;
+  }
   if (options->num_send_ops || options->num_recv_ops) {
     return tt_status_create(TT_UNIMPLEMENTED, "PJRT_LoadedExecutable_Execute: host send/recv callbacks");
   }
@@ -324,8 +338,9 @@ static tt_status_t donation_flags(const PJRT_ExecuteOptions* options, size_t arg
 PJRT_Error* tt_api_LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* args) {
   TT_API_CHECK_ARGS(args, LoadedExecutable_Execute, device_complete_events);
   PJRT_LoadedExecutable* loaded = args->executable;
-  PJRT_Device* only =
-      TT_API_HAS_FIELD(args, PJRT_LoadedExecutable_Execute_Args, execute_device) ? args->execute_device : NULL;
+  PJRT_Device* only = TT_API_HAS_FIELD(args, PJRT_LoadedExecutable_Execute_Args, execute_device)
+                          ? args->execute_device
+                          : NULL;
   size_t wanted = only ? 1 : loaded->device_count;
   if (TT_UNLIKELY(args->num_devices != wanted || (only && loaded->device_count != 1))) {
     TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "'%s' runs on %zu devices, arguments for %zu were given",
@@ -337,8 +352,9 @@ PJRT_Error* tt_api_LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* 
   TT_API_RETURN_IF_ERROR(donation_flags(args->options, args->num_args, inline_flags, &donate, &heap));
   tt_status_t status;
   if (TT_LIKELY(wanted == 1)) {
-    status = tt_api_execute_one(loaded, only ? only : loaded->devices[0], args->num_args,
-                                args->num_args ? args->argument_lists[0] : NULL, donate, args->output_lists[0]);
+    status =
+        tt_api_execute_one(loaded, only ? only : loaded->devices[0], args->num_args,
+                           args->num_args ? args->argument_lists[0] : NULL, donate, args->output_lists[0]);
   } else {
     status = execute_many(loaded, args->num_args, args->argument_lists, donate, args->output_lists);
   }

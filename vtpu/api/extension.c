@@ -54,7 +54,8 @@ static PJRT_Error* execute(PJRT_LoadedExecutable* executable, size_t num_args, P
     TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "'%s' runs on %zu devices", executable->executable->name,
                         executable->device_count);
   }
-  return tt_api_error(tt_api_execute_one(executable, executable->devices[0], num_args, args, donate, outputs));
+  return tt_api_error(
+      tt_api_execute_one(executable, executable->devices[0], num_args, args, donate, outputs));
 }
 
 tt_pjrt_extension_t* tt_api_extension(void) {

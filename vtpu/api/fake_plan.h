@@ -1,5 +1,5 @@
-// A plan and executor for the tests of this folder only: what a program does is chosen by its module's name, shapes
-// come from its main function. So the PJRT side is tested without the compiler.
+// A plan and executor for the tests of this folder only: what a program does is chosen by its module's name,
+// shapes come from its main function. So the PJRT side is tested without the compiler.
 //
 //   add   results[0] = p0 + p1          inc   results[0] = p0 + 1, may take p0 over (alias)
 //   same  results[0] is p0's block      fail  as inc, but the run gives OUT_OF_RANGE
@@ -26,7 +26,8 @@ static void fake_value(const tt_type_t* type, int64_t* dims, tt_plan_value_t* va
   *value = (tt_plan_value_t){type->dtype, type->rank, dims, tt_type_bytes(type), -1};
 }
 
-tt_status_t tt_plan_compile(const tt_module_t* module, const tt_plan_options_t* options, tt_plan_t** out_plan) {
+tt_status_t tt_plan_compile(const tt_module_t* module, const tt_plan_options_t* options,
+                            tt_plan_t** out_plan) {
   (void)options;
   *out_plan = NULL;
   tt_func_t* func = tt_module_main(module);
@@ -60,7 +61,9 @@ void tt_plan_release(tt_plan_t* plan) {
   if (plan && __atomic_sub_fetch(&plan->references, 1, __ATOMIC_ACQ_REL) == 0) tt_free(plan);
 }
 const tt_plan_info_t* tt_plan_info(const tt_plan_t* plan) { return &plan->info; }
-void tt_plan_print(const tt_plan_t* plan, tt_strbuf_t* out) { tt_strbuf_printf(out, "fake %s\n", plan->name); }
+void tt_plan_print(const tt_plan_t* plan, tt_strbuf_t* out) {
+  tt_strbuf_printf(out, "fake %s\n", plan->name);
+}
 tt_status_t tt_plan_serialise(const tt_plan_t* plan, void** out_bytes, size_t* out_size) {
   *out_size = sizeof(*plan);
   TT_RETURN_IF_ERROR(tt_alloc(sizeof(*plan), out_bytes));

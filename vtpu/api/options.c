@@ -2,8 +2,8 @@
 //
 //   CompileOptionsProto       3 executable_build_options
 //   ExecutableBuildOptions    1 device_ordinal, 4 num_replicas, 5 num_partitions, 9 device_assignment
-//   DeviceAssignmentProto     1 replica_count, 2 computation_count, 3 (repeated, one a partition) computation_devices
-//   ComputationDevice         1 (packed) replica_device_ids
+//   DeviceAssignmentProto     1 replica_count, 2 computation_count, 3 (repeated, one a partition)
+//   computation_devices ComputationDevice         1 (packed) replica_device_ids
 #include <string.h>
 
 #include "api/api.h"
@@ -109,7 +109,8 @@ static tt_status_t parse_assignment(wire_t wire, tt_api_options_t* options) {
   if (bad) return malformed("device assignment");
   if (replicas < 1 || partitions < 1 || replicas > MAX_DEVICES || partitions > MAX_DEVICES ||
       replicas * partitions > MAX_DEVICES) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "compile options: device assignment of %llu replicas x %llu partitions",
+    return tt_status_create(TT_INVALID_ARGUMENT,
+                            "compile options: device assignment of %llu replicas x %llu partitions",
                             (unsigned long long)replicas, (unsigned long long)partitions);
   }
   tt_free(options->assignment);
@@ -119,7 +120,8 @@ static tt_status_t parse_assignment(wire_t wire, tt_api_options_t* options) {
   while (read_field(&again, &field, &bad)) {
     if (field.number != 3 || field.wire_type != 2) continue;
     if (column == partitions) return malformed("device assignment (too many partitions)");
-    TT_RETURN_IF_ERROR(parse_column(field.bytes, (int)replicas, (int)partitions, (int)column, options->assignment));
+    TT_RETURN_IF_ERROR(
+        parse_column(field.bytes, (int)replicas, (int)partitions, (int)column, options->assignment));
     ++column;
   }
   if (column != partitions) return malformed("device assignment (too few partitions)");
@@ -127,10 +129,11 @@ static tt_status_t parse_assignment(wire_t wire, tt_api_options_t* options) {
   if (options->num_replicas == 0) options->num_replicas = (int)replicas;
   if (options->num_partitions == 0) options->num_partitions = (int)partitions;
   if (options->num_replicas != (int)replicas || options->num_partitions != (int)partitions) {
-    return tt_status_create(TT_INVALID_ARGUMENT,
-                            "compile options: %d replicas x %d partitions, but a device assignment of %llu x %llu",
-                            options->num_replicas, options->num_partitions, (unsigned long long)replicas,
-                            (unsigned long long)partitions);
+    return tt_status_create(
+        TT_INVALID_ARGUMENT,
+        "compile options: %d replicas x %d partitions, but a device assignment of %llu x %llu",
+        options->num_replicas, options->num_partitions, (unsigned long long)replicas,
+        (unsigned long long)partitions);
   }
   return TT_OK_STATUS;
 }
@@ -174,8 +177,10 @@ tt_status_t tt_api_options_parse(const char* bytes, size_t size, tt_api_options_
   if (tt_status_is_ok(status) && bad) status = malformed("protocol buffer");
   if (out_options->num_replicas == 0) out_options->num_replicas = 1;
   if (out_options->num_partitions == 0) out_options->num_partitions = 1;
-  if (tt_status_is_ok(status) && (int64_t)out_options->num_replicas * out_options->num_partitions > MAX_DEVICES) {
-    status = tt_status_create(TT_INVALID_ARGUMENT, "compile options: %d replicas x %d partitions are over %d devices",
+  if (tt_status_is_ok(status) &&
+      (int64_t)out_options->num_replicas * out_options->num_partitions > MAX_DEVICES) {
+    status = tt_status_create(TT_INVALID_ARGUMENT,
+                              "compile options: %d replicas x %d partitions are over %d devices",
                               out_options->num_replicas, out_options->num_partitions, MAX_DEVICES);
   }
   if (!tt_status_is_ok(status)) tt_api_options_deinitialize(out_options);
@@ -198,7 +203,8 @@ static size_t put_varint(uint64_t value, char* bytes, size_t at, size_t capacity
   return at;
 }
 
-size_t tt_api_assignment_encode(int num_replicas, int num_partitions, const int64_t* ids, char* bytes, size_t capacity) {
+size_t tt_api_assignment_encode(int num_replicas, int num_partitions, const int64_t* ids, char* bytes,
+                                size_t capacity) {
   size_t at = 0;
   at = put_varint(0x08, bytes, at, capacity);
   at = put_varint((uint64_t)num_replicas, bytes, at, capacity);
@@ -206,13 +212,17 @@ size_t tt_api_assignment_encode(int num_replicas, int num_partitions, const int6
   at = put_varint((uint64_t)num_partitions, bytes, at, capacity);
   for (int p = 0; p < num_partitions; ++p) {
     size_t packed = 0;
-    for (int r = 0; r < num_replicas; ++r) packed = put_varint((uint64_t)ids[r * num_partitions + p], NULL, packed, 0);
+    for (int r = 0; r < num_replicas; ++r) {
+      packed = put_varint((uint64_t)ids[r * num_partitions + p], NULL, packed, 0);
+    }
     size_t prefix = put_varint(packed, NULL, 0, 0);
     at = put_varint(0x1a, bytes, at, capacity);
     at = put_varint(1 + prefix + packed, bytes, at, capacity);
     at = put_varint(0x0a, bytes, at, capacity);
     at = put_varint(packed, bytes, at, capacity);
-    for (int r = 0; r < num_replicas; ++r) at = put_varint((uint64_t)ids[r * num_partitions + p], bytes, at, capacity);
+    for (int r = 0; r < num_replicas; ++r) {
+      at = put_varint((uint64_t)ids[r * num_partitions + p], bytes, at, capacity);
+    }
   }
   return at;
 }

@@ -30,12 +30,12 @@ static const generation_t generations[] = {
 };
 
 static const char allowed[] =
-    "v5e:AxB, v6e:AxB, v5p:AxBxC, tpu7x:AxBxC (chips an axis), or a Cloud type: v5litepod-N, v6e-N, v5p-N, tpu7x-N "
-    "with N a power of two";
+    "v5e:AxB, v6e:AxB, v5p:AxBxC, tpu7x:AxBxC (chips an axis), or a Cloud type: v5litepod-N, v6e-N, v5p-N, "
+    "tpu7x-N with N a power of two";
 
 static tt_status_t bad_name(const char* name, size_t size, const char* why) {
-  return tt_status_create(TT_INVALID_ARGUMENT, "virtual topology '%.*s': %s; allowed: %s", (int)TT_MIN(size, 100), name,
-                          why, allowed);
+  return tt_status_create(TT_INVALID_ARGUMENT, "virtual topology '%.*s': %s; allowed: %s",
+                          (int)TT_MIN(size, 100), name, why, allowed);
 }
 
 // 1-4 digits; false otherwise.
@@ -92,7 +92,8 @@ static tt_status_t parse_name(const char* name, size_t size, parsed_t* out) {
     const generation_t* g = &generations[i];
     const char* text = cloud ? g->cloud : g->name;
     if (strlen(text) == stem && memcmp(text, name, stem) == 0) found = g;
-    if (!cloud && found == NULL && stem == 3 && memcmp(name, "v7x", 3) == 0 && strcmp(g->name, "tpu7x") == 0) found = g;
+    bool is_v7x = !cloud && stem == 3 && memcmp(name, "v7x", 3) == 0;   // the chip's other name
+    if (is_v7x && strcmp(g->name, "tpu7x") == 0) found = g;
   }
   if (!found) return bad_name(name, size, "unknown TPU generation");
   out->generation = found;
@@ -102,7 +103,9 @@ static tt_status_t parse_name(const char* name, size_t size, parsed_t* out) {
   const char* cursor = name + stem + 1;
   if (cloud) {
     int64_t count;
-    if (!read_number(&cursor, end, &count) || cursor != end) return bad_name(name, size, "no count behind the dash");
+    if (!read_number(&cursor, end, &count) || cursor != end) {
+      return bad_name(name, size, "no count behind the dash");
+    }
     int64_t chips = count / found->cloud_units_per_chip;
     if (chips * found->cloud_units_per_chip != count || !shape_of_count(found->rank, chips, out->shape)) {
       return bad_name(name, size, "no slice of that size exists");
@@ -110,7 +113,9 @@ static tt_status_t parse_name(const char* name, size_t size, parsed_t* out) {
   } else {
     int rank = 0;
     for (;;) {
-      if (rank == 3 || !read_number(&cursor, end, &out->shape[rank])) return bad_name(name, size, "bad shape");
+      if (rank == 3 || !read_number(&cursor, end, &out->shape[rank])) {
+        return bad_name(name, size, "bad shape");
+      }
       ++rank;
       if (cursor == end) break;
       if (*cursor++ != 'x') return bad_name(name, size, "bad shape");
@@ -169,7 +174,8 @@ void tt_api_attribute_ints(tt_api_attributes_t* list, const char* name, size_t s
 }
 
 // ---- creation ----------------------------------------------------------------------------------
-static void describe_device(const PJRT_TopologyDescription* topology, int id, PJRT_DeviceDescription* device) {
+static void describe_device(const PJRT_TopologyDescription* topology, int id,
+                            PJRT_DeviceDescription* device) {
   int64_t chip = id / topology->devices_per_chip;
   device->id = id;
   device->coords[0] = chip % topology->shape[0];
@@ -179,8 +185,9 @@ static void describe_device(const PJRT_TopologyDescription* topology, int id, PJ
   snprintf(device->kind, sizeof(device->kind), "%s", topology->kind);
   snprintf(device->debug_string, sizeof(device->debug_string), "VTPU_%d(process=0,(%d,%d,%d,%d))", id,
            (int)device->coords[0], (int)device->coords[1], (int)device->coords[2], (int)device->core_on_chip);
-  snprintf(device->to_string, sizeof(device->to_string), "VtpuDevice(id=%d, process_index=0, coords=(%d,%d,%d))", id,
-           (int)device->coords[0], (int)device->coords[1], (int)device->coords[2]);
+  snprintf(device->to_string, sizeof(device->to_string),
+           "VtpuDevice(id=%d, process_index=0, coords=(%d,%d,%d))", id, (int)device->coords[0],
+           (int)device->coords[1], (int)device->coords[2]);
   tt_api_attributes_t* list = &device->attributes;
   tt_api_attribute_ints(list, "coords", 0, 3, device->coords);
   tt_api_attribute_int(list, "core_on_chip", device->core_on_chip);
@@ -212,7 +219,9 @@ tt_status_t tt_api_topology_create(const char* name, size_t name_size, int64_t b
   TT_RETURN_IF_ERROR(tt_alloc(sizeof(PJRT_TopologyDescription), &memory));
   PJRT_TopologyDescription* topology = memory;
   tt_status_t status = tt_alloc_array(count, sizeof(PJRT_DeviceDescription), (void**)&topology->descriptions);
-  if (tt_status_is_ok(status)) status = tt_alloc_array(count, sizeof(void*), (void**)&topology->description_list);
+  if (tt_status_is_ok(status)) {
+    status = tt_alloc_array(count, sizeof(void*), (void**)&topology->description_list);
+  }
   if (!tt_status_is_ok(status)) {
     tt_api_topology_free(topology);
     return status;
@@ -227,8 +236,11 @@ tt_status_t tt_api_topology_create(const char* name, size_t name_size, int64_t b
   topology->budget_bytes = budget_bytes ? budget_bytes : TT_MIN(topology->hbm_bytes, host);
   snprintf(topology->generation, sizeof(topology->generation), "%s", g->name);
   snprintf(topology->kind, sizeof(topology->kind), "%s", g->kind);
-  int at = snprintf(topology->name, sizeof(topology->name), "%s:%dx%d", g->name, (int)parsed.shape[0], (int)parsed.shape[1]);
-  if (parsed.rank == 3) snprintf(topology->name + at, sizeof(topology->name) - (size_t)at, "x%d", (int)parsed.shape[2]);
+  int at = snprintf(topology->name, sizeof(topology->name), "%s:%dx%d", g->name, (int)parsed.shape[0],
+                    (int)parsed.shape[1]);
+  if (parsed.rank == 3) {
+    snprintf(topology->name + at, sizeof(topology->name) - (size_t)at, "x%d", (int)parsed.shape[2]);
+  }
   for (size_t i = 0; i < count; ++i) {
     topology->description_list[i] = &topology->descriptions[i];
     describe_device(topology, (int)i, &topology->descriptions[i]);
@@ -251,7 +263,8 @@ void tt_api_topology_free(PJRT_TopologyDescription* topology) {
 // ---- slots -------------------------------------------------------------------------------------
 PJRT_Error* tt_api_TopologyDescription_Create(PJRT_TopologyDescription_Create_Args* args) {
   TT_API_CHECK_ARGS(args, TopologyDescription_Create, topology);
-  return tt_api_error(tt_api_topology_create(args->topology_name, args->topology_name_size, 0, &args->topology));
+  return tt_api_error(
+      tt_api_topology_create(args->topology_name, args->topology_name_size, 0, &args->topology));
 }
 
 PJRT_Error* tt_api_TopologyDescription_Destroy(PJRT_TopologyDescription_Destroy_Args* args) {
@@ -271,7 +284,8 @@ PJRT_Error* tt_api_TopologyDescription_PlatformVersion(PJRT_TopologyDescription_
   return NULL;
 }
 
-PJRT_Error* tt_api_TopologyDescription_GetDeviceDescriptions(PJRT_TopologyDescription_GetDeviceDescriptions_Args* args) {
+PJRT_Error* tt_api_TopologyDescription_GetDeviceDescriptions(
+    PJRT_TopologyDescription_GetDeviceDescriptions_Args* args) {
   TT_API_CHECK_ARGS(args, TopologyDescription_GetDeviceDescriptions, num_descriptions);
   args->descriptions = args->topology->description_list;
   args->num_descriptions = args->topology->device_count;
@@ -307,7 +321,9 @@ PJRT_Error* tt_api_TopologyDescription_Serialize(PJRT_TopologyDescription_Serial
 
 PJRT_Error* tt_api_TopologyDescription_Deserialize(PJRT_TopologyDescription_Deserialize_Args* args) {
   TT_API_CHECK_ARGS(args, TopologyDescription_Deserialize, topology);
-  if (args->serialized_topology_size == 0) TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "a serialized topology of 0 bytes");
+  if (args->serialized_topology_size == 0) {
+    TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "a serialized topology of 0 bytes");
+  }
   return tt_api_error(
       tt_api_topology_create(args->serialized_topology, args->serialized_topology_size, 0, &args->topology));
 }

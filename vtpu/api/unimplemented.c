@@ -8,7 +8,8 @@
   }
 
 MISSING(Executable_OptimizedProgram, "plans are not HLO; the extension's plan_text lists one")
-MISSING(Client_CreateViewOfDeviceBuffer, "its blocks come from its own allocator; copy with BufferFromHostBuffer")
+MISSING(Client_CreateViewOfDeviceBuffer,
+        "its blocks come from its own allocator; copy with BufferFromHostBuffer")
 MISSING(CopyToDeviceStream_Destroy, "host send/recv callbacks are missing")
 MISSING(CopyToDeviceStream_AddChunk, "host send/recv callbacks are missing")
 MISSING(CopyToDeviceStream_TotalBytes, "host send/recv callbacks are missing")

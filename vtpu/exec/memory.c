@@ -260,8 +260,8 @@ static block_t* segment_map(tt_vmem_pool_t* pool, size_t size, int heap) {
 tt_status_t tt_vmem_pool_create(const char* name, int64_t budget_bytes, tt_vmem_pool_t** out_pool) {
   *out_pool = NULL;
   if (budget_bytes < 0) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "memory budget of %s is %lld bytes; it cannot be negative", name,
-                            (long long)budget_bytes);
+    return tt_status_create(TT_INVALID_ARGUMENT, "memory budget of %s is %lld bytes; it cannot be negative",
+                            name, (long long)budget_bytes);
   }
   void* memory;
   TT_RETURN_IF_ERROR(tt_alloc(sizeof(tt_vmem_pool_t), &memory));
@@ -294,11 +294,13 @@ void tt_vmem_pool_release(tt_vmem_pool_t* pool) {
 }
 
 static tt_status_t refuse(tt_vmem_pool_t* pool, size_t bytes) {
-  int64_t in_use = pool->stats.bytes_in_use, reserved = pool->stats.bytes_reserved, limit = pool->stats.bytes_limit;
+  int64_t in_use = pool->stats.bytes_in_use, reserved = pool->stats.bytes_reserved,
+          limit = pool->stats.bytes_limit;
   tt_mutex_unlock(&pool->mutex);
-  return tt_status_create(TT_RESOURCE_EXHAUSTED,
-                          "out of memory on %s: %zu bytes asked, %lld in use, %lld reserved, budget %lld bytes",
-                          pool->name, bytes, (long long)in_use, (long long)reserved, (long long)limit);
+  return tt_status_create(
+      TT_RESOURCE_EXHAUSTED,
+      "out of memory on %s: %zu bytes asked, %lld in use, %lld reserved, budget %lld bytes", pool->name,
+      bytes, (long long)in_use, (long long)reserved, (long long)limit);
 }
 
 tt_status_t tt_vmem_allocate(tt_vmem_pool_t* pool, size_t bytes, tt_vmem_t** out_block) {

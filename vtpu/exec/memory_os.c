@@ -13,7 +13,8 @@ tt_status_t tt_vmem_os_map(size_t bytes, void** out_data) {
   *out_data = NULL;
   size_t span;
   if (!tt_checked_add(bytes, TT_VMEM_PAGE_BYTES + SLACK_BYTES, &span)) {
-    return tt_status_create(TT_RESOURCE_EXHAUSTED, "a mapping of %zu bytes overflows the address space", bytes);
+    return tt_status_create(TT_RESOURCE_EXHAUSTED, "a mapping of %zu bytes overflows the address space",
+                            bytes);
   }
   char* base = mmap(NULL, span, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (base == MAP_FAILED) {

@@ -21,7 +21,7 @@
 #define SPIN_NS 20000
 
 struct tt_pool_s {
-  uint32_t busy;              // atomic: set by the caller whose job runs (no lock rank: jobs may not block on it)
+  uint32_t busy;  // atomic: set by the caller whose job runs (no lock rank: jobs may not block on it)
   // the job (W1)
   tt_pool_fn_t fn;
   void* self;
@@ -43,7 +43,9 @@ static tt_pool_t pool_storage;
 static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
 static _Thread_local bool inside;   // this thread is running indices: nested calls stay inline
 
-static int clamp_threads(int threads) { return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads; }
+static int clamp_threads(int threads) {
+  return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
+}
 
 static void pool_initialize(void) {
   tt_fork_guard_initialize();

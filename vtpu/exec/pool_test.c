@@ -79,8 +79,9 @@ TT_TEST(pool, idle_uses_no_cpu) {
   getrusage(RUSAGE_SELF, &before);
   usleep(200000);
   getrusage(RUSAGE_SELF, &after);
-  long used = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000L + after.ru_utime.tv_usec - before.ru_utime.tv_usec +
-              (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000L + after.ru_stime.tv_usec - before.ru_stime.tv_usec;
+  long used = (after.ru_utime.tv_sec - before.ru_utime.tv_sec) * 1000000L + after.ru_utime.tv_usec -
+              before.ru_utime.tv_usec + (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000L +
+              after.ru_stime.tv_usec - before.ru_stime.tv_usec;
   TT_EXPECT(used < 20000);
 }
 
@@ -113,7 +114,8 @@ TT_TEST(pool, run_cost) {
     tt_pool_run(pool, 8, nothing, NULL);
     int64_t start = tt_clock_ns();
     for (int i = 0; i < 2000; ++i) tt_pool_run(pool, 8, nothing, NULL);
-    printf("run of 8 empty indices on %d threads: %.0f ns\n", threads, (double)(tt_clock_ns() - start) / 2000);
+    printf("run of 8 empty indices on %d threads: %.0f ns\n", threads,
+           (double)(tt_clock_ns() - start) / 2000);
   }
 }
 
