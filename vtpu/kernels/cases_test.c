@@ -179,6 +179,23 @@ static tt_status_t run_op(machine_t* m, const tt_op_t* op) {
       }
     }
   }
+  // each of its allocations failing: an error, nothing leaked
+  for (uint64_t nth = 1; nth <= 8 && tt_status_is_ok(status); ++nth) {
+    tt_k_tensor_t fy[64];
+    memcpy(fy, y, sizeof fy);
+    for (uint32_t r = 0; r < op->result_count; ++r) fy[r].data = tt_arena_alloc(m->arena, tt_k_bytes(&y[r]) + 1);
+    memset(scratch, 0xab, scratch_bytes);
+    int64_t live = tt_alloc_stats().live_blocks;
+    tt_alloc_fault_arm(nth);
+    tt_status_t failed = kernel->run(&env, blob.data, x, op->operand_count, fy, op->result_count);
+    bool fired = tt_alloc_fault_fired();
+    tt_alloc_fault_arm(0);
+    bool exhausted = tt_status_code(failed) == TT_RESOURCE_EXHAUSTED;
+    tt_status_free(failed);
+    if (!fired) break;
+    if (!exhausted) status = tt_status_create(TT_INTERNAL, "%s ignores a failed allocation", kernel->name);
+    else if (tt_alloc_stats().live_blocks != live) status = tt_status_create(TT_INTERNAL, "%s leaks on a failed allocation", kernel->name);
+  }
   // once more with result 0 taking over its operand
   if (tt_status_is_ok(status) && kernel->inplace) {
     tt_k_tensor_t* over = &x[kernel->inplace - 1];

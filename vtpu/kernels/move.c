@@ -95,6 +95,10 @@ static tt_status_t reshape_run(const tt_k_env_t* env, const void* blob, const tt
   }
   return TT_OK_STATUS;
 }
+static bool bitcast_supports(const tt_op_t* op, const char** why) {
+  *why = "2- and 4-bit elements lie one a byte: their bits are not adjacent";
+  return tt_type_bytes(op->operands[0]->type) == tt_type_bytes(op->results[0].type);
+}
 static tt_status_t dimension_encode(const tt_op_t* op, tt_arena_t* arena, tt_k_blob_t* out) {
   return dims_encode(op, TT_ATTR_DIMENSION, arena, out);
 }
@@ -305,7 +309,7 @@ const tt_k_op_t tt_k_move_table[] = {
     {.name = "tt_k_any_dynamic_reshape__generic", .kind = TT_OP_DYNAMIC_RESHAPE, .strided_operands = 1,
      .run = reshape_run},
     {.name = "tt_k_any_bitcast_convert__generic", .kind = TT_OP_BITCAST_CONVERT, .strided_operands = 1,
-     .run = reshape_run},
+     .supports = bitcast_supports, .run = reshape_run},
     {.name = "tt_k_any_get_dimension_size__generic", .kind = TT_OP_GET_DIMENSION_SIZE, .strided_operands = 1,
      .encode = dimension_encode, .run = get_dimension_size_run},
     {.name = "tt_k_any_set_dimension_size__generic", .kind = TT_OP_SET_DIMENSION_SIZE, .strided_operands = 1,
