@@ -47,7 +47,6 @@ def main():
     fit("LogTail", series(lambda u: 2 * (mp.atanh(sq(u)) / sq(u) - 1 - u / 3) / u**2), mp.mpf(0), z, 8, scale=lambda u: u * u / 2)
     h = mp.log(2) / 2 * mp.mpf("1.001")
     fit("Exp", series(lambda r: (mp.exp(r) - 1 - r) / r**2), -h, h, 11, scale=lambda r: r * r)
-    fit("ExpShort", series(lambda r: (mp.exp(r) - 1 - r) / r**2), -h, h, 6, scale=lambda r: r * r)
     fit("Sin", series(lambda u: (mp.sin(sq(u)) / sq(u) - 1) / u), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 7, scale=lambda u: u)
     fit("Cos", series(lambda u: (mp.cos(sq(u)) - 1 + u / 2) / u**2), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 7, scale=lambda u: u * u)
     fit("Erf", series(lambda u: mp.erf(sq(u)) / sq(u)), mp.mpf(0), mp.mpf("0.75"), 12, scale=lambda u: mp.mpf("0.9"))
@@ -55,14 +54,14 @@ def main():
         lo, hi = (mp.mpf("0.8") - a) / (mp.mpf("0.8") + a), (28 - a) / (28 + a)
         fit("Erfc", lambda t: mp.exp((a * (1 + t) / (1 - t)) ** 2) * mp.erfc(a * (1 + t) / (1 - t)) * (1 + 2 * (a * (1 + t) / (1 - t))), lo, hi, terms)
     # f32
-    fit("Exp", series(lambda r: (mp.exp(r) - 1 - r) / r**2), -h, h, 5, False, scale=lambda r: r * r)
+    fit("Exp", series(lambda r: (mp.exp(r) - 1 - r) / r**2), -h, h, 6, False, scale=lambda r: r * r)
     fit("Log", series(lambda f: (mp.log(1 + f) - f + f * f / 2) / f**3), sq(2) / 2 - 1, sq(2) - 1, 8, False, scale=lambda f: f * f)
     fit("Sin", series(lambda u: (mp.sin(sq(u)) / sq(u) - 1) / u), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 3, False, scale=lambda u: u)
     fit("Cos", series(lambda u: (mp.cos(sq(u)) - 1 + u / 2) / u**2), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 3, False, scale=lambda u: u * u)
     fit("Tanh", series(lambda u: (mp.tanh(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("0.4"), 6, False, scale=lambda u: u)
     fit("Erf", series(lambda u: mp.erf(sq(u)) / sq(u) - 1), mp.mpf(0), mp.mpf("1.0"), 8, False)
     fit("ErfTail", lambda x: mp.log(mp.erfc(x)), mp.mpf(1), mp.mpf(4), 9, False, scale=lambda x: mp.erfc(x))
-    fit("LogShort", series(lambda u: 2 * (mp.atanh(sq(u)) / sq(u) - 1) / u), mp.mpf(0), z, 4, scale=lambda u: u / 2)
+    fit("LogTail", series(lambda u: (mp.atanh(sq(u)) / sq(u) - 1 - u / 3) / u**2), mp.mpf(0), z, 4, False, scale=lambda u: u * u)
 
 
 main()

@@ -32,11 +32,6 @@ static const double kExp[] = {
   0x1.6c16c16c162c3p-10, 0x1.a01a01abf85abp-13, 0x1.a01a01a6e1e2ap-16, 0x1.71de01fdbf9cap-19,
   0x1.27e4db46cdf51p-22, 0x1.af4e554377204p-26, 0x1.1f7340db9ef32p-29,
 };
-// ExpShort: error 1.69e-10 = 2^-32.46
-static const double kExpShort[] = {
-  0x1.0000000ba132cp-1, 0x1.5555555a800cdp-3, 0x1.5554e8a22b84cp-5, 0x1.1110e0c5c7f50p-7,
-  0x1.6d43af18200d3p-10, 0x1.a1256cd2f13c2p-13,
-};
 // Sin: error 5.71e-18 = 2^-57.28
 static const double kSin[] = {
   -0x1.5555555555555p-3, 0x1.1111111111110p-7, -0x1.a01a01a019926p-13, 0x1.71de3a545e704p-19,
@@ -62,10 +57,10 @@ static const double kErfc[] = {
   0x1.3cbca32673affp-22, -0x1.b5602d7d5947cp-21, 0x1.33758c08f12d1p-24, 0x1.a675ace2b46b3p-24,
   -0x1.e6a17246c53fbp-27, -0x1.02ed1cce35cd6p-27,
 };
-// Exp: error 8.05e-9 = 2^-26.89
+// Exp: error 5.36e-10 = 2^-30.8
 static const float kFExp[] = {
-  0x1.p-1f, 0x1.5554dcp-3f, 0x1.555518p-5f, 0x1.120be2p-7f,
-  0x1.6d117cp-10f,
+  0x1.p-1f, 0x1.555556p-3f, 0x1.5554e8p-5f, 0x1.1110ep-7f,
+  0x1.6d43bp-10f, 0x1.a1256cp-13f,
 };
 // Log: error 1.64e-8 = 2^-25.86
 static const float kFLog[] = {
@@ -96,9 +91,9 @@ static const float kFErfTail[] = {
   0x1.b0e246p-6f, -0x1.37ecc6p-8f, 0x1.38e5e6p-11f, -0x1.825ce4p-15f,
   0x1.b7783p-20f,
 };
-// LogShort: error 1.71e-11 = 2^-35.77
-static const double kLogShort[] = {
-  0x1.5555554b9ea73p-1, 0x1.9999ebdd789fcp-2, 0x1.245c0add825b2p-2, 0x1.dddadec72b27ap-3,
+// LogTail: error 2.68e-12 = 2^-38.44
+static const float kFLogTail[] = {
+  0x1.99999ap-3f, 0x1.24928ep-3f, 0x1.c6c08cp-4f, 0x1.879ffp-4f,
 };
 
 #endif  // TT_VTPU_KERNELS_MATH_COEFFICIENTS_H_

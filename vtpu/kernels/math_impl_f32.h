@@ -34,7 +34,12 @@ TT_VI vf f_log(vf x) {
 }
 
 TT_VI vf f_logistic(vf x) {
-  vf e = f_exp((vf)((vi)x | i_set(INT32_MIN)));
+  // exp(-|x|) with t and 1 + t kept as two parts: the sum and the division below add their own roundings
+  vf clamped = f_max(f_set(-104), (vf)((vi)x | i_set(INT32_MIN)));
+  vf n = f_rint(clamped * 0x1.715476p+0f);
+  vf r = f_fnma(n, f_set(0x1.62ep-1f), clamped), t = f_fnma(n, f_set(0x1.0bfbe8p-15f), r);
+  vf high = t + 1.0f, low = (t - (high - 1.0f)) + f_fnma(n, f_set(0x1.0bfbe8p-15f), r - t);
+  vf e = f_scale(high + f_fma(t * t, F_POLY(t, kFExp), low), n);
   return f_sel(f_lt(x, f_set(0)), e, f_set(1)) / (e + 1.0f);
 }
 
@@ -97,20 +102,8 @@ TT_VI vf f_cos(vf x) {
 }
 
 // ---- two operands ------------------------------------------------------------------------------
-// |x|^y = 2^(y log2 |x|). 24 bits of result and an exponent below 150 need 33 bits of the logarithm, so it is taken
-// in f64 with short polynomials; splitting, the reciprocal and the special values are f32 work, twice as wide.
-TT_VI vd d_pow_lanes(vd f, vd reciprocal, vd k, vd y) {
-  vd t = f + 2.0, s = f * reciprocal;
-  s = d_fma(d_fnma(s, t, f), reciprocal, s);           // f / t to 46 bits
-  vd z = s * s;
-  vd l = d_fma(s * z, D_POLY(z, kLogShort), s + s);
-  vd p = y * d_fma(l, d_set(kLog2E), k);
-  p = d_min(d_max(p, d_set(-300)), d_set(300));        // 0 or infinity in f32 beyond; NaN stays
-  vd magic = p + 0x1.8p52, n = magic - 0x1.8p52;
-  vd r = (p - n) * 0x1.62e42fefa39efp-1;
-  vd e = d_fma(r * r, D_POLY(r, kExpShort), r) + 1.0;
-  return e * (vd)(((vl)magic + 1023) << 52);
-}
+// |x|^y = 2^(y log2 |x|) with the logarithm as an unevaluated sum of two f32 (to about 2^-35), because y log2 |x|
+// reaches 150 and its absolute error is the result's relative one.
 TT_VI vf f_pow(vf x, vf y) {
   vf zero = f_set(0), one = f_set(1), infinity = f_set(INFINITY), a = f_abs(x);
   mf tiny = f_lt(a, f_set(0x1p-126f));
@@ -119,13 +112,24 @@ TT_VI vf f_pow(vf x, vf y) {
   vf m = (vf)((shifted & 0x7fffff) + 0x3f3504f3);
   k = f_sel(f_lt(a, infinity), k, a);                  // infinity and NaN travel in the exponent
   k = f_sel(f_eq(a, zero), f_set(-INFINITY), k);
-  vf f = m - 1.0f, reciprocal = 1.0f / (m + 1.0f);
-  vd f0, f1, c0, c1, k0, k1, y0, y1;
-  f_widen(f, &f0, &f1);
-  f_widen(reciprocal, &c0, &c1);
-  f_widen(k, &k0, &k1);
-  f_widen(y, &y0, &y1);
-  vf r = f_narrow(d_pow_lanes(f0, c0, k0, y0), d_pow_lanes(f1, c1, k1, y1));
+  // s = (m - 1) / (m + 1); log m = 2 (s + s z (1/3 + z Q(z))), z = s^2
+  vf f = m - 1.0f, t = m + 1.0f, t_lo = f - (t - 2.0f), reciprocal = 1.0f / t;
+  vf s = f * reciprocal;
+  vf s_lo = f_fnma(s, t_lo, f_fnma(s, t, f)) * reciprocal;
+  vf z = s * s, z_lo = f_fma(s + s, s_lo, f_fma(s, s, -z));
+  vf w = f_fma(z, F_POLY(z, kFLogTail), f_set(-0x1.555556p-27f));
+  vf c = w + 0x1.555556p-2f, c_lo = w - (c - 0x1.555556p-2f);
+  vf b = z * c, b_lo = f_fma(z, c, -b) + f_fma(z, c_lo, z_lo * c);
+  vf q = s * b, q_lo = f_fma(s, b, -q);
+  vf h = s + q, h_lo = (q - (h - s)) + (q_lo + f_fma(s, b_lo, s_lo));
+  // times 2 log2(e), plus k
+  vf v = h * 0x1.715476p+1f, v_lo = f_fma(h, f_set(0x1.715476p+1f), -v) + f_fma(h, f_set(0x1.4ae0cp-25f), h_lo * 0x1.715476p+1f);
+  vf l = k + v, l_lo = (v - (l - k)) + v_lo;
+  vf p = y * l, p_lo = f_fma(y, l, -p) + y * l_lo;
+  p_lo = f_sel(f_lt(f_abs(p), f_set(200)), p_lo, zero);
+  p = f_min(f_set(140), f_max(f_set(-160), p));        // NaN passes
+  vf n = f_rint(p), r = f_fma(p - n, f_set(0x1.62e43p-1f), p_lo * 0x1.62e43p-1f);
+  r = f_scale(f_fma(r * r, F_POLY(r, kFExp), r) + 1.0f, n);
   r = f_sel(f_eq(a, one), one, r);                     // also 1 to an infinite power
   // negative bases: odd integers flip the sign, broken powers of finite bases are NaN
   vf half = y * 0.5f, whole = f_rint(y);
