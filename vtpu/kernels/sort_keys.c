@@ -77,9 +77,9 @@ void tt_k_keys(tt_dtype_t dtype, bool canonical, bool descending, const void* x,
   }
 }
 
-// Least significant digit radix sort, 8 bits a pass; digits that are equal in all keys are skipped. Short arrays
+// Least significant digit radix sort; digits that are equal in all keys are skipped. Short arrays
 // by insertion, then merges.
-#define SORT(NAME, T, LESS, KEY, KEY_BITS, SHIFT)                                                        \
+#define SORT(NAME, T, LESS)                                                        \
   static void NAME##_insertion(T* a, int64_t n) {                                                        \
     for (int64_t i = 1; i < n; ++i) {                                                                    \
       T v = a[i];                                                                                        \
@@ -110,25 +110,27 @@ void tt_k_keys(tt_dtype_t dtype, bool canonical, bool descending, const void* x,
       to = swap;                                                                                         \
     }                                                                                                    \
     if (from != a) memcpy(a, from, (size_t)n * sizeof *a);                                               \
-  }                                                                                                      \
+  }
+// Digits of BITS bits: 8 for short arrays (small counters), 11 for long ones (fewer passes).
+#define RADIX(NAME, T, KEY, KEY_BITS, SHIFT, BITS)                                                       \
   static void NAME##_radix(T* a, T* spare, int64_t n) {                                                  \
-    enum { DIGITS = KEY_BITS / 8 };                                                                      \
-    int64_t counts[DIGITS][256];                                                                         \
+    enum { DIGITS = (KEY_BITS + BITS - 1) / BITS, VALUES = 1 << BITS };                                  \
+    int64_t counts[DIGITS][VALUES];                                                                      \
     memset(counts, 0, sizeof counts);                                                                    \
     for (int64_t i = 0; i < n; ++i) {                                                                    \
-      for (int d = 0; d < DIGITS; ++d) ++counts[d][KEY(a[i]) >> (SHIFT + 8 * d) & 255];                  \
+      for (int d = 0; d < DIGITS; ++d) ++counts[d][KEY(a[i]) >> (SHIFT + BITS * d) & (VALUES - 1)];                  \
     }                                                                                                    \
     T *from = a, *to = spare;                                                                            \
     for (int d = 0; d < DIGITS; ++d) {                                                                   \
       int64_t* c = counts[d];                                                                            \
-      if (c[KEY(from[0]) >> (SHIFT + 8 * d) & 255] == n) continue;                                       \
+      if (c[KEY(from[0]) >> (SHIFT + BITS * d) & (VALUES - 1)] == n) continue;                                       \
       int64_t sum = 0;                                                                                   \
-      for (int v = 0; v < 256; ++v) {                                                                    \
+      for (int v = 0; v < VALUES; ++v) {                                                                    \
         int64_t here = c[v];                                                                             \
         c[v] = sum;                                                                                      \
         sum += here;                                                                                     \
       }                                                                                                  \
-      for (int64_t i = 0; i < n; ++i) to[c[KEY(from[i]) >> (SHIFT + 8 * d) & 255]++] = from[i];          \
+      for (int64_t i = 0; i < n; ++i) to[c[KEY(from[i]) >> (SHIFT + BITS * d) & (VALUES - 1)]++] = from[i];          \
       T* swap = from;                                                                                    \
       from = to;                                                                                         \
       to = swap;                                                                                         \
@@ -139,14 +141,22 @@ void tt_k_keys(tt_dtype_t dtype, bool canonical, bool descending, const void* x,
 #define LESS_64(x, y) ((x).key < (y).key || ((x).key == (y).key && (x).index < (y).index))
 #define KEY_32(x) (x)
 #define KEY_64(x) ((x).key)
-SORT(keys32, uint64_t, LESS_32, KEY_32, 32, 32)
-SORT(keys64, tt_k_key64_t, LESS_64, KEY_64, 64, 0)
+SORT(keys32, uint64_t, LESS_32)
+SORT(keys64, tt_k_key64_t, LESS_64)
+RADIX(keys32, uint64_t, KEY_32, 32, 32, 8)
+RADIX(keys32_long, uint64_t, KEY_32, 32, 32, 11)
+RADIX(keys64, tt_k_key64_t, KEY_64, 64, 0, 8)
+RADIX(keys64_long, tt_k_key64_t, KEY_64, 64, 0, 11)
 
 void tt_k_keys_sort(tt_dtype_t dtype, void* keys, void* spare, int64_t n) {
   if (n <= 1) return;
   if (tt_k_key_width(dtype) == TT_K_KEY_32) {
-    if (n < 512) keys32_merge(keys, spare, n); else keys32_radix(keys, spare, n);
+    if (n < 512) keys32_merge(keys, spare, n);
+    else if (n < 16384) keys32_radix(keys, spare, n);
+    else keys32_long_radix(keys, spare, n);
   } else {
-    if (n < 1024) keys64_merge(keys, spare, n); else keys64_radix(keys, spare, n);
+    if (n < 1024) keys64_merge(keys, spare, n);
+    else if (n < 16384) keys64_radix(keys, spare, n);
+    else keys64_long_radix(keys, spare, n);
   }
 }

@@ -174,6 +174,7 @@ def sort():
             jit(f"sort_{n}_{size}", lambda x, p: lax.sort((x, p), dimension=1, num_keys=1), x, p)
             if size in (7, 700) and n != "bool":
                 jit(f"topk_{n}_{size}", lambda x: lax.top_k(x, 5), data((3, size), dt))
+    for dt in (f32, i64, f64, bf16): jit(f"sort_long_{np.dtype(dt).name}", lambda x: jnp.argsort(x), (data((20000,), dt) * 1000).astype(dt))
     jit("sort_dim0", lambda x: lax.sort(x, dimension=0), data((33, 5), f32))
     jit("sort_two_keys", lambda x, y, z: lax.sort((x, y, z), dimension=1, num_keys=2), data((3, 45), i32), data((3, 45), f32), data((3, 45), i64))
     jit("sort_two_keys_long", lambda x, y: lax.sort((x, y), dimension=0, num_keys=2), data((300,), i8), data((300,), f32))
