@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "base/strbuf.h"
 #include "base/test.h"
 #include "base/thread.h"
 #include "ir/builder.h"
@@ -204,6 +205,62 @@ TT_TEST(vtpu, replicas_sum) {
     TT_EXPECT_EQ(tt_rt_buffer_device(outputs[d]), d);
     tt_rt_buffer_release(inputs[d]);
     tt_rt_buffer_release(outputs[d]);
+  }
+  tt_rt_executable_release(executable);
+  tt_rt_client_release(client);
+}
+
+// More arguments and results than the stack arrays hold.
+TT_TEST(vtpu, many_arguments_and_results) {
+  NEED_PLUGIN();
+  enum { N = 90 };
+  tt_rt_client_t* client;
+  TT_EXPECT_OK(make_client("v6e", 1 << 24, &client));
+  tt_strbuf_t text;
+  tt_strbuf_initialize(&text);
+  tt_strbuf_puts(&text, "module @many { func.func public @main(");
+  for (int i = 0; i < N; ++i) {
+    // every second one may be taken over by its result
+    tt_strbuf_printf(&text, "%s%%a%d: tensor<4xf32>", i ? ", " : "", i);
+    if (i % 2) tt_strbuf_printf(&text, " {tf.aliasing_output = %d : i32}", i);
+  }
+  tt_strbuf_puts(&text, ") -> (");
+  for (int i = 0; i < N; ++i) tt_strbuf_printf(&text, "%stensor<4xf32>", i ? ", " : "");
+  tt_strbuf_puts(&text, ") {\n");
+  for (int i = 0; i < N; ++i) {
+    tt_strbuf_printf(&text, "%%r%d = stablehlo.add %%a%d, %%a%d : tensor<4xf32>\n", i, i, i);
+  }
+  tt_strbuf_puts(&text, "return ");
+  for (int i = 0; i < N; ++i) tt_strbuf_printf(&text, "%s%%r%d", i ? ", " : "", i);
+  tt_strbuf_puts(&text, " : ");
+  for (int i = 0; i < N; ++i) tt_strbuf_printf(&text, "%stensor<4xf32>", i ? ", " : "");
+  tt_strbuf_puts(&text, "\n} }\n");
+  tt_rt_executable_t* executable;
+  TT_EXPECT_OK(tt_rt_compile_text(client, text.data, text.size, NULL, &executable));
+  tt_strbuf_deinitialize(&text);
+  tt_rt_buffer_t *inputs[N], *outputs[N];
+  bool donate[N];
+  for (int i = 0; i < N; ++i) {
+    const float data[4] = {(float)i, 1, 2, 3};
+    donate[i] = i % 4 == 1;
+    TT_EXPECT_OK(tt_rt_buffer_from_host(client, 0, TT_DTYPE_F32, 1, four, data, &inputs[i]));
+  }
+  for (int round = 0; round < 2; ++round) {
+    TT_EXPECT_OK(tt_rt_execute(executable, N, inputs, round ? donate : NULL, N, outputs));
+    for (int i = 0; i < N; ++i) {
+      float out[4];
+      TT_EXPECT_OK(tt_rt_buffer_to_host(outputs[i], out, 16));
+      TT_EXPECT_EQ(out[0], 2 * i);
+      TT_EXPECT_EQ(out[3], 6);
+      tt_rt_buffer_release(outputs[i]);
+    }
+  }
+  for (int i = 0; i < N; ++i) {
+    float out[4];
+    tt_status_t status = tt_rt_buffer_to_host(inputs[i], out, 16);
+    TT_EXPECT_EQ(tt_status_code(status), donate[i] ? TT_INVALID_ARGUMENT : TT_OK);
+    tt_status_free(status);
+    tt_rt_buffer_release(inputs[i]);
   }
   tt_rt_executable_release(executable);
   tt_rt_client_release(client);
