@@ -275,7 +275,7 @@ static bool reuse_equal(tc_t* c, tc_block_t* block, tc_node_t* node) {
   tc_node_t* other = *slot;
   if (other && other != node && other->kind == node->kind && other->block == block && other->in_count == node->in_count &&
       other->out_count == 1 && other->op && node->op && other->op->results[0].type == node->op->results[0].type &&
-      memcmp(other->in, node->in, node->in_count * sizeof(tc_value_t*)) == 0 && same_attrs(other->op, node->op)) {
+      (node->in_count == 0 || memcmp(other->in, node->in, node->in_count * sizeof(tc_value_t*)) == 0) && same_attrs(other->op, node->op)) {
     set(c, &node->op->results[0], &other->out[0]);
     node_remove_last(block);
     return true;

@@ -201,7 +201,7 @@ static void argmax_case(int rows, int cols, int dim) {
   snprintf(text, sizeof text, argmax_text, rows, cols, out, out, dim, rows, cols, dim, rows, cols, rows, cols, out, out, out, out);
   tt_plan_t* plan = compile_text(text, NULL);
   float* x = malloc((size_t)rows * (size_t)cols * 4);
-  for (int i = 0; i < rows * cols; ++i) x[i] = (float)((i * 7919 + 13) % 1009);
+  for (int i = 0; i < rows * cols; ++i) x[i] = (float)((i % 1009 * 7919 + 13) % 1009);
   test_run_t run = {.inputs = {x}};
   RUN(plan, run);
   for (int o = 0; o < out; ++o) {
