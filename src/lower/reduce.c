@@ -296,21 +296,6 @@ TT_LOWERING(linalg_vector_norm) { norm_over(L, tt_l_float(L, 1, 2), 2, tt_l_bool
 TT_LOWERING(norm) { norm_over(L, tt_l_float(L, 1, 2), 2, tt_l_bool(L, 3, false), 4, "norm()"); }
 TT_LOWERING(norm_all) { norm_over(L, tt_l_float(L, 1, 2), 99, false, 2, "norm()"); }
 
-TT_LOWERING(renorm) {
-  V x = tt_l_tensor(L, 0);
-  if (!x) return;
-  double p = tt_l_float(L, 1, 2);
-  int64_t dim = tt_l_dim(L, tt_l_int(L, 2, 0), tt_lx_rank(x)), dims[TT_MAX_RANK];
-  size_t count = 0;
-  for (int64_t d = 0; d < tt_lx_rank(x); ++d) {
-    if (d != dim) dims[count++] = d;
-  }
-  tt_dtype_t wide = tt_l_accumulate(tt_lx_dtype(x));
-  V norm = vector_norm(L, x, p, count, dims, true, wide), limit = tt_l_scalar_splat(L, 3, norm);
-  V factor = SEL(GT(norm, limit), DIV(limit, ADD(norm, K(norm, 1e-7))), K(norm, 1));
-  tt_l_return(L, CAST(MUL(CAST(x, wide), spread(L, CAST(factor, wide), x)), tt_lx_dtype(x)));
-}
-
 static V mean_kept(tt_lower_t* L, V x, size_t count, const int64_t* dims) {
   V total = reduce(L, TT_OP_ADD, x, count, dims, true);
   return DIV(total, K(total, count_of(L, x, count, dims)));
