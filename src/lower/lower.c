@@ -1,7 +1,7 @@
 // Accessors, promotion and results: what every lowering stands on.
 #include "lower/lower.h"
 
-#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "ir/dim.h"
@@ -337,6 +337,31 @@ void tt_l_write(tt_lower_t* L, uint32_t arg, uint32_t element, tt_value_t* value
   L->writes[L->write_count++] = (tt_lwrite_t){arg, element, value};
 }
 
+static void print_shape(const tt_value_t* v, char* out, size_t size) {
+  size_t at = (size_t)snprintf(out, size, "[");
+  for (uint32_t d = 0; d < v->type->rank && at + 24 < size; ++d) {
+    at += (size_t)snprintf(out + at, size - at, d ? ", %lld" : "%lld", (long long)v->type->dims[d]);
+  }
+  snprintf(out + at, size - at, "]");
+}
+
+// An in-place op may broadcast its other arguments, not its target.
+static void check_inplace(tt_lower_t* L) {
+  if (L->variant != TT_VARIANT_INPLACE || L->result_count == 0 || L->arg_count == 0) return;
+  const tt_value_t *target = L->args[0].kind == TT_ARG_TENSOR ? L->args[0].tensor.value : NULL, *value = L->results[0].value;
+  if (!target || !value || L->results[0].kind != TT_RESULT_TENSOR) return;
+  bool same = target->type->rank == value->type->rank;
+  for (uint32_t d = 0; same && d < value->type->rank; ++d) {
+    tt_dim_t a = target->type->dims[d], b = value->type->dims[d];
+    same = a == b || !tt_dim_is_static(a) || !tt_dim_is_static(b);
+  }
+  if (same) return;
+  char have[256], want[256];
+  print_shape(target, have, sizeof have);
+  print_shape(value, want, sizeof want);
+  tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "output with shape %s doesn't match the broadcast shape %s", have, want);
+}
+
 tt_status_t tt_lower_run(size_t op, tt_lower_t* L) {
   const tt_aten_entry_t* entry = tt_aten_entry(op);
   if (!entry) return tt_status_create(TT_INTERNAL, "op %zu is not in the table of %zu", op, tt_aten_count());
@@ -345,6 +370,7 @@ tt_status_t tt_lower_run(size_t op, tt_lower_t* L) {
   if ((L->variant == TT_VARIANT_INPLACE || !*name) && *entry->info.inplace) name = entry->info.inplace;
   L->op = *name ? name : entry->info.out;
   entry->lower(L);
+  if (tt_builder_ok(L->b)) check_inplace(L);
   if (!tt_builder_ok(L->b)) return tt_status_annotate(tt_builder_take_status(L->b), "%s", L->op);
   for (uint32_t i = 0; i < L->result_count; ++i) {
     if (L->results[i].kind == TT_RESULT_TENSOR && !L->results[i].value) {

@@ -314,3 +314,8 @@ TT_LOWERING(glu_backward) {
   V parts[2] = {MUL(gate, grad), MUL(MUL(MUL(SUB(K(gate, 1), gate), gate), first), grad)};
   RETURN_AS(tt_b_concatenate(L->b, 2, parts, dim), tt_lx_dtype(x));
 }
+
+TT_LOWERING(celu) {
+  V x = wide_operand(L, 0), alpha = number_or(L, 1, x, 1);
+  RETURN_AS(SEL(GT(x, K(x, 0)), x, MUL(alpha, EXPM1(DIV(x, alpha)))), tt_lx_dtype(tt_l_tensor(L, 0)));
+}

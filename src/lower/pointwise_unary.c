@@ -53,6 +53,8 @@ FLOAT_UNARY(tanh, TANH)
   }
 FLOAT_FORMULA(log2, MUL(LOG(x), K(x, 1.4426950408889634)))
 FLOAT_FORMULA(log10, MUL(LOG(x), K(x, 0.43429448190325183)))
+FLOAT_FORMULA(deg2rad, MUL(x, K(x, M_PI / 180)))
+FLOAT_FORMULA(rad2deg, MUL(x, K(x, 180 / M_PI)))
 FLOAT_FORMULA(reciprocal, DIV(K(x, 1), x))
 FLOAT_FORMULA(sinc, SEL(EQ(x, K(x, 0)), K(x, 1), DIV(SIN(MUL(x, K(x, M_PI))), MUL(x, K(x, M_PI)))))
 
@@ -267,6 +269,11 @@ TT_LOWERING(imag) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "imag is not implemented for tensors with non-complex dtypes.");
   }
   tt_l_return(L, IMAG(x));
+}
+
+TT_LOWERING(square) {
+  V x = tt_l_tensor(L, 0);
+  tt_l_return(L, tt_lx_dtype(x) == TT_DTYPE_PRED ? x : MUL(x, x));
 }
 
 // ---- writes ------------------------------------------------------------------------------------

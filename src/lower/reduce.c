@@ -429,6 +429,20 @@ static void softmax_int(tt_lower_t* L, bool log) {
 TT_LOWERING(softmax_int) { softmax_int(L, false); }
 TT_LOWERING(log_softmax_int) { softmax_int(L, true); }
 
+TT_LOWERING(safe_softmax) {   // a line of -inf alone gives zeros
+  V x = tt_l_tensor(L, 0);
+  if (!x) return;
+  int64_t dim = tt_l_dim(L, tt_l_int(L, 1, -1), tt_lx_rank(x));
+  x = CAST(x, tt_l_dtype(L, 2, tt_l_default_float(tt_lx_dtype(x))));
+  if (!x || x->type->rank == 0) {
+    tt_l_return(L, K(x, 1));
+    return;
+  }
+  V result = composite_1(L, "tt.softmax", 1, &x, x, dim, false);
+  V all = reduce(L, TT_OP_AND, EQ(x, K(x, -INFINITY)), 1, &dim, true);
+  tt_l_return(L, SEL(spread(L, all, x), K(x, 0), result));
+}
+
 static V masked_mask(tt_lower_t* L, V mask, V x) {
   if (!mask || !x) return NULL;
   mask = CAST(mask, TT_DTYPE_PRED);

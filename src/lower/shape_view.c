@@ -600,3 +600,28 @@ TT_LOWERING(pixel_unshuffle) {
   V moved = tt_b_transpose(L->b, tt_b_reshape(L->b, x, (size_t)rank + 2, wide), permutation);
   tt_l_return(L, tt_b_reshape(L->b, moved, (size_t)rank, out));
 }
+
+TT_LOWERING(rot90) {
+  V x = tt_l_tensor(L, 0);
+  int64_t k = tt_l_int(L, 1, 1);
+  tt_i64s_t list = tt_l_ints(L, 2);
+  int64_t first = tt_l_dim(L, list.size > 0 ? list.data[0] : 0, tt_lx_rank(x)), second = tt_l_dim(L, list.size > 1 ? list.data[1] : 1, tt_lx_rank(x));
+  k = ((k % 4) + 4) % 4;
+  int64_t both[2] = {first, second};
+  if (k == 1) x = swap_dims(L, tt_b_reverse(L->b, x, 1, &second), first, second);
+  else if (k == 2) x = tt_b_reverse(L->b, x, 2, both);
+  else if (k == 3) x = swap_dims(L, tt_b_reverse(L->b, x, 1, &first), first, second);
+  tt_l_return(L, x);
+}
+
+// The check fails the program; eager and graphs alike return nothing.
+TT_LOWERING(assert_async) {
+  V x = tt_l_tensor(L, 0);
+  if (!x) return;
+  if (tt_lx_numel(L, x) != 1) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Boolean value of Tensor with more than one value is ambiguous");
+    return;
+  }
+  tt_lx_check(L, CAST(x, TT_DTYPE_PRED), TT_INVALID_ARGUMENT,
+              tt_l_text(L, 1, "Expected Tensor with single nonzero value, but got zero"));
+}
