@@ -34,13 +34,8 @@ TT_VI vf f_log(vf x) {
 }
 
 TT_VI vf f_logistic(vf x) {
-  // exp(-|x|) with 1 + t kept as two parts
-  vf clamped = f_max(f_set(-104), (vf)((vi)x | i_set(INT32_MIN)));
-  vf n = f_rint(clamped * 0x1.715476p+0f);
-  vf t = f_fnma(n, f_set(0x1.0bfbe8p-15f), f_fnma(n, f_set(0x1.62ep-1f), clamped));
-  vf high = t + 1.0f, low = t - (high - 1.0f);
-  vf e = f_scale(high + f_fma(t * t, F_POLY(t, kFExp), low), n);
-  // 1 / (1 + e) as two parts as well
+  vf e = f_exp((vf)((vi)x | i_set(INT32_MIN)));
+  // 1 / (1 + e) as two parts: its rounding and the exponential's would add up
   vf d = e + 1.0f, d_lo = e - (d - 1.0f), inverse = 1.0f / d;
   vf rest = f_fnma(inverse, d_lo, f_fnma(inverse, d, f_set(1))) * inverse;
   vf numerator = f_sel(f_lt(x, f_set(0)), e, f_set(1));
