@@ -35,7 +35,9 @@ static void random_words(tt_lower_t* L, uint64_t words, tt_value_t** out_seed, t
 }
 
 static tt_ltensor_t read_tensor(tt_build_t* build, size_t view) {
-  return (tt_ltensor_t){tt_build_read(build, view), build->frame->views[view]->is_wrapped_number};
+  const tt_tensor_t* tensor = build->frame->views[view];
+  bool is_strided = tensor->rank && !tt_view_is_contiguous(tensor->rank, tensor->sizes, tensor->strides);
+  return (tt_ltensor_t){tt_build_read(build, view), tensor->is_wrapped_number, is_strided};
 }
 
 void tt_call_lower_scalar(const tt_arg_t* arg, bool is_value_arg, tt_larg_t* out) {

@@ -188,7 +188,7 @@ static void random_words(tt_lower_t* L, uint64_t words, tt_value_t** out_seed, t
 
 static tt_ltensor_t lower_tensor(lowering_t* lowering, const tt_tensor_t* tensor) {
   tt_builder_t* b = &lowering->build->b;
-  tt_ltensor_t result = {NULL, tensor->is_wrapped_number};
+  tt_ltensor_t result = {NULL, tensor->is_wrapped_number, false};
   if (!tensor->is_defined) return result;
   if (tensor->host_scalar)
     result.value = tt_b_constant(b, tt_b_type(b, tensor->dtype, 0, NULL), tensor->host_scalar, true);

@@ -34,6 +34,7 @@ const tt_aten_entry_t* tt_aten_entry(size_t op);
 typedef struct tt_ltensor_s {
   tt_value_t* value;           // NULL: None / undefined
   bool is_wrapped_number;      // 0-d from a Python number: weakest in promotion
+  bool is_strided;             // eager: the tensor is not contiguous (a few formulas of PyTorch depend on it)
 } tt_ltensor_t;
 
 typedef struct tt_larg_s {
