@@ -196,7 +196,11 @@ TT_LOWERING(bincount) {
   V x = tt_l_tensor(L, 0), weights = tt_l_tensor_or_null(L, 1);
   int64_t least = tt_l_int(L, 2, 0);
   if (!x) return;
-  if (x->type->rank != 1 || !tt_lx_is_int(tt_lx_dtype(x))) {
+  if (!tt_lx_is_int(tt_lx_dtype(x))) {
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"bincount_cpu\" not implemented for '%s'", tt_lx_torch_name(tt_lx_dtype(x)));
+    return;
+  }
+  if (x->type->rank != 1) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "bincount only supports 1-d non-negative integral inputs.");
     return;
   }

@@ -56,18 +56,30 @@ static void check_alpha(tt_lower_t* L, uint32_t arg, tt_dtype_t dtype) {
   }
 }
 
+static bool is_bool_argument(const tt_lower_t* L, uint32_t arg) {
+  if (arg >= L->arg_count) return false;
+  const tt_larg_t* a = &L->args[arg];
+  return a->kind == TT_ARG_BOOL || (a->kind == TT_ARG_TENSOR && a->tensor.value && a->tensor.value->type->dtype == TT_DTYPE_PRED);
+}
+
 static void add_scaled(tt_lower_t* L, bool subtract, bool reversed) {
   V x, y;
   bool plain = tt_l_is_none(L, 2) || tt_l_scalar_is(L, 2, 1);
   tt_dtype_t dtype = binary_wide(L, false, !plain, &x, &y);
   check_alpha(L, 2, dtype);
-  if (dtype == TT_DTYPE_PRED) {
-    if (subtract) {
+  if (subtract) {
+    bool first = is_bool_argument(L, 0), second = is_bool_argument(L, 1);
+    if (first && second) {
       tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                      "Subtraction, the `-` operator, with %s is not supported. If you are trying to invert a mask, use "
-                      "the `~` or `logical_not()` operator instead.",
-                      reversed ? "a bool tensor" : "two bool tensors");
+                      "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+                      "operator instead.");
+    } else if (first || second) {
+      tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                      "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+                      "use the `~` or `logical_not()` operator instead.");
     }
+  }
+  if (dtype == TT_DTYPE_PRED) {
     if (!plain) y = AND(y, tt_l_scalar_splat(L, 2, y));
     tt_l_return(L, OR(x, y));
     return;
