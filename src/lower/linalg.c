@@ -1,8 +1,8 @@
 // Decompositions and solvers over vtpu's linear algebra calls (ir/composites.def) and StableHLO's cholesky and
 // triangular_solve.
 //
-// PyTorch's gradient formulas of solve, det and slogdet expect the LU factors of A^T when A is a contiguous real matrix
-// (they read them back that way), so the lowering needs to know: tt_ltensor_t.is_strided says that it is not.
+// PyTorch's gradient formulas of det and slogdet expect the LU factors of A^T when A is a contiguous real matrix (they
+// read them back that way), so the lowering needs to know: tt_ltensor_t.is_strided says that it is not.
 #include <math.h>
 #include <string.h>
 
@@ -357,8 +357,7 @@ TT_LOWERING(linalg_solve_ex) {
     vector = true;
     for (int64_t i = 0; i < tt_lx_rank(b); ++i) vector &= tt_lx_size(b, i) == tt_lx_size(a, i);
   }
-  bool transposed = factors_transposed(L, a);
-  if (!lu(L, transposed ? swap_last(L, a) : a, "linalg.solve", &f)) return;
+  if (!lu(L, a, "linalg.solve", &f)) return;
   if (tt_l_bool(L, 3, false)) check_info(L, f.info, "torch.linalg.solve: The solver failed because the input matrix is singular.");
   V right = vector ? tt_lx_unsqueeze(L, b, tt_lx_rank(b)) : b;
   V factors = f.factors, permutation = tt_lx_unsqueeze(L, f.permutation, tt_lx_rank(f.permutation));
@@ -366,7 +365,7 @@ TT_LOWERING(linalg_solve_ex) {
   broadcast_batches(L, &factors, &permutation);
   if (!permutation) return;
   permutation = tt_lx_squeeze(L, permutation, tt_lx_rank(permutation) - 1);
-  V x = lu_solve_side(L, factors, permutation, right, left, transposed);
+  V x = lu_solve_side(L, factors, permutation, right, left, false);
   if (vector) x = tt_lx_squeeze(L, x, tt_lx_rank(x) - 1);
   tt_l_return(L, x);
   tt_l_return(L, f.factors);
