@@ -162,6 +162,18 @@ static void remember_last(tt_frame_t* frame, const tt_eager_program_t* program) 
   tt_rt_buffer_release(before);
 }
 
+// Debug mode: the op's own error, now. Outputs are released when one failed.
+static tt_status_t await_outputs(tt_frame_t* frame, const tt_eager_program_t* program) {
+  tt_status_t status = TT_OK_STATUS;
+  for (uint32_t i = 0; i < program->output_count; ++i) {
+    status = tt_status_join(status, tt_rt_buffer_await(frame->outputs[i]));
+  }
+  for (uint32_t i = 0; !tt_status_is_ok(status) && i < program->output_count; ++i) {
+    tt_rt_buffer_release(frame->outputs[i]);
+  }
+  return status;
+}
+
 tt_status_t tt_eager_program_run(tt_eager_program_t* program, tt_frame_t* frame, tt_result_t* results) {
   TT_RETURN_IF_ERROR(reserve_run(frame, program));
   TT_RETURN_IF_ERROR(allocate_results(frame, program));
@@ -171,6 +183,9 @@ tt_status_t tt_eager_program_run(tt_eager_program_t* program, tt_frame_t* frame,
   if (tt_status_is_ok(status) && program->executable) {
     status = tt_rt_execute(program->executable, program->param_count, frame->inputs, frame->donate,
                            program->output_count, frame->outputs);
+  }
+  if (TT_UNLIKELY(tt_setting_get(TT_SETTING_DEBUG)) && tt_status_is_ok(status) && program->executable) {
+    status = await_outputs(frame, program);
   }
   for (size_t i = 0; i < temporaries; ++i) tt_rt_buffer_release(frame->temporaries[i]);
   if (TT_UNLIKELY(!tt_status_is_ok(status))) {
