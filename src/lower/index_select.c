@@ -253,6 +253,13 @@ TT_LOWERING(histc) {
   if (!narrow) return;
   tt_dtype_t dtype = tt_lx_dtype(narrow);
   int64_t bins = tt_l_int(L, 1, 100);
+  tt_dtype_t out = tt_l_out_dtype(L, 0);
+  if (out != TT_DTYPE_INVALID && out != dtype) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "torch.histogram: input tensor and hist tensor should have the same dtype, but got input %s and hist %s",
+                    tt_lx_torch_name(dtype), tt_lx_torch_name(out));
+    return;
+  }
   if (bins <= 0) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "bins must be > 0");
     return;

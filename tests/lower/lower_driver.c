@@ -167,7 +167,8 @@ char* tt_driver_lower(const char* description, int expand, int checks, int elide
     } else if (!strcmp(kind, "FS")) {
       double* floats = tt_arena_alloc_array(&arena, 64, sizeof *floats);
       a->kind = TT_ARG_FLOATS;
-      for (char* p = next_word(&cursor); *p && *p != '-';) {
+      char* list = next_word(&cursor);
+      for (char* p = strcmp(list, "-") ? list : ""; *p;) {
         floats[a->count++] = strtod(p, &p);
         if (*p == ',') ++p;
       }
