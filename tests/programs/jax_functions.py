@@ -51,7 +51,7 @@ FUNCTIONS = {
     "special": (lambda x: jax.scipy.special.erf(x) + jax.scipy.special.digamma(jnp.abs(x) + 1) + jax.scipy.special.gammaln(jnp.abs(x) + 1), (X,)),
     "complex": (lambda x: jnp.abs(jnp.exp(1j * x) + lax.complex(x, x)), (X,)),
     "integers": (lambda a, b: (a // b, a % b, a << 1, a & b, jnp.bitwise_count(a)), (np.arange(-3, 5, dtype=np.int32), np.arange(1, 9, dtype=np.int32))),
-    "dynamic_slices": (lambda x, i: lax.dynamic_update_slice(x, jnp.zeros((2, 2), jnp.float32), (i, 0)) + lax.dynamic_slice(x, (i, i), (1, 8)), (X, np.int32(1))),
+    "dynamic_slices": (lambda x, i: lax.dynamic_update_slice(x, jnp.zeros((2, 2), jnp.float32), (i, np.int32(0))) + lax.dynamic_slice(x, (i, i), (1, 8)), (X, np.int32(1))),
     "pad_slice_bf16": (lambda x: jnp.pad(x[::-1, ::2], ((1, 2), (0, 1)))[1:, :].reshape(-1).astype(jnp.bfloat16).astype(jnp.float32), (X,)),
     "einsum": (lambda a, b: jnp.einsum("bij,bkj->bik", a, b), (rng.standard_normal((2, 3, 4)).astype(np.float32), rng.standard_normal((2, 5, 4)).astype(np.float32))),
     "concatenate": (lambda x: jnp.concatenate([x, x * 2], 1).T, (X,)),
@@ -66,6 +66,8 @@ FUNCTIONS = {
 }
 # A reduction whose function is not associative has no defined order: XLA may fold in any, so it is compared by reading only.
 UNORDERED = {"reduce_custom"}
+# XLA:CPU keeps float32 between bfloat16 operations; we round after each, as StableHLO says.
+TOLERANCE = {"log_softmax_bf16": (1.6e-2, 1e-2)}
 
 
 def lowered(name):
