@@ -1,5 +1,6 @@
 // Random programs: the fused plan against the op kernels one by one (an independent implementation of every
 // op), with random donation. Integers must agree exactly, floats within rounding of sums.
+#include "compile/plan_load.h"
 #include "exec/test_program.h"
 
 #include "ir/text.h"
@@ -241,6 +242,7 @@ static int one(uint64_t seed, bool verbose) {
   }
   tt_plan_t *fused = NULL, *reference = NULL;
   status = test_compile(g.module, false, &fused);
+  if (tt_status_is_ok(status)) status = tt_plan_validate(fused->bytes, fused->size);
   if (tt_status_is_ok(status)) status = test_compile(g.module, true, &reference);
   static char data[4][MAX_ELEMS * 8];
   test_run_t a, b;

@@ -193,6 +193,10 @@ tc_region_t* tc_region_compile(tc_t* c, tc_block_t* block, const tc_node_t* node
       if (!seen) free_slots[free_count++] = r->slots[s];
     }
   }
+  r->types = TC_ARRAY(c, uint8_t, body->arg_count + results + 1);
+  if (!r->types) return NULL;
+  for (uint32_t i = 0; i < body->arg_count; ++i) r->types[i] = b->esize[i];
+  for (uint32_t i = 0; i < results; ++i) r->types[body->arg_count + i] = b->esize[r->results[i]];
   r->instrs = b->instrs;
   r->captures = tt_arena_copy(&c->arena, b->captures, b->capture_count * sizeof *b->captures);
   if (!r->captures) return tc_fail(c, TT_RESOURCE_EXHAUSTED, "out of memory while compiling");

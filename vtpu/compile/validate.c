@@ -52,29 +52,67 @@ static tt_status_t check_whole(const v_t* v, uint32_t buffer, int64_t bytes) {
 
 static bool is_power_esize(uint32_t e) { return e == 1 || e == 2 || e == 4 || e == 8 || e == 16; }
 
-// Registers named by instructions exist, lanes have the class that the instruction calls.
-static tt_status_t check_instrs(const v_t* v, const pd_instr_t* instrs, uint32_t count, uint32_t regs, uint32_t accesses, uint32_t rank) {
+// Bytes of an element that a lane kernel reads (operand k) and writes (k < 0).
+static uint32_t lane_esize(const pd_lane_t* lane, int k) {
+  uint32_t size = (uint32_t)tt_dtype_bytes((tt_dtype_t)lane->dtype);
+  switch (lane->cls) {
+    case PD_LANE_SELECT: return k == 0 ? 1 : lane->extra;
+    case PD_LANE_COMPARE: return k < 0 ? 1 : size;
+    case PD_LANE_CONVERT: return k < 0 ? (uint32_t)tt_dtype_bytes((tt_dtype_t)lane->dtype2) : size;
+    default: break;
+  }
+  if (k >= 0) return size;
+  switch (lane->kind) {
+    case TT_OP_IS_FINITE: case TT_OP_CHLO_IS_INF: case TT_OP_CHLO_IS_NEG_INF: case TT_OP_CHLO_IS_POS_INF: return 1;
+    case TT_OP_COMPLEX: return 2 * size;
+    case TT_OP_ABS: case TT_OP_REAL: case TT_OP_IMAG: return (uint32_t)tt_dtype_bytes(tt_dtype_real_part((tt_dtype_t)lane->dtype));
+    default: return size;
+  }
+}
+
+// Registers named by instructions exist, lanes have the class that the instruction calls, and element sizes
+// agree. `esizes`: of registers known before (arguments, direct accesses), 0 else; completed here.
+static tt_status_t check_instrs(const v_t* v, const pd_instr_t* instrs, uint32_t count, uint32_t regs, const pd_access_t* accesses,
+                                uint32_t access_count, uint32_t rank, uint8_t* esizes) {
   const pd_lane_t* lanes = PD_AT(v->bytes, v->h->lanes_at, pd_lane_t);
   for (uint32_t i = 0; i < count; ++i) {
     const pd_instr_t* in = &instrs[i];
     CHECK(in->op < PD_I_OPS && is_power_esize(in->esize), "an instruction");
     int sources = in->op == PD_I_TERNARY ? 3 : in->op == PD_I_BINARY ? 2 : in->op == PD_I_LOAD || in->op == PD_I_FILL || in->op == PD_I_IOTA ? 0 : 1;
-    for (int k = 0; k < 3; ++k) CHECK(in->src[k] < regs || (in->src[k] == PD_NO_REG && k >= sources), "a source register");
+    for (int k = 0; k < 3; ++k) CHECK((in->src[k] < regs && k < sources) || (in->src[k] == PD_NO_REG && k >= sources), "a source register");
     CHECK(in->dst < regs || (in->op == PD_I_STORE && in->dst == PD_NO_REG), "a destination register");
-    if (in->op == PD_I_LOAD || in->op == PD_I_STORE) CHECK(in->fn < accesses, "an access number");
-    if (in->op == PD_I_IOTA || in->op == PD_I_RPREC) CHECK(in->dtype > 0 && in->dtype < TT_DTYPE_TOKEN, "an instruction's dtype");
-    if (in->op == PD_I_IOTA) CHECK(rank && INSIDE(v, in->strides_at, rank, int64_t), "iota strides");
-    if (in->op == PD_I_UNARY || in->op == PD_I_BINARY || in->op == PD_I_TERNARY) {
-      CHECK(in->fn < v->h->lane_count, "a lane number");
-      uint32_t cls = lanes[in->fn].cls;
-      CHECK(in->op == PD_I_UNARY ? cls == PD_LANE_UNARY || cls == PD_LANE_CONVERT
-            : in->op == PD_I_BINARY ? cls == PD_LANE_BINARY || cls == PD_LANE_COMPARE : cls == PD_LANE_SELECT || cls == PD_LANE_CLAMP, "a lane's class");
+    uint32_t want[3] = {in->esize, in->esize, in->esize};
+    switch (in->op) {
+      case PD_I_LOAD: case PD_I_STORE:
+        CHECK(in->fn < access_count && accesses[in->fn].esize == in->esize && (accesses[in->fn].store != 0) == (in->op == PD_I_STORE), "an access number");
+        break;
+      case PD_I_IOTA: case PD_I_RPREC:
+        CHECK(in->dtype > 0 && in->dtype < TT_DTYPE_COUNT && tt_dtype_bytes((tt_dtype_t)in->dtype) == in->esize, "an instruction's dtype");
+        if (in->op == PD_I_IOTA) CHECK(rank && INSIDE(v, in->strides_at, rank, int64_t), "iota strides");
+        break;
+      case PD_I_UNARY: case PD_I_BINARY: case PD_I_TERNARY: {
+        CHECK(in->fn < v->h->lane_count, "a lane number");
+        const pd_lane_t* lane = &lanes[in->fn];
+        uint32_t cls = lane->cls;
+        CHECK(in->op == PD_I_UNARY ? cls == PD_LANE_UNARY || cls == PD_LANE_CONVERT
+              : in->op == PD_I_BINARY ? cls == PD_LANE_BINARY || cls == PD_LANE_COMPARE : cls == PD_LANE_SELECT || cls == PD_LANE_CLAMP, "a lane's class");
+        CHECK(lane_esize(lane, -1) == in->esize, "a lane's result size");
+        for (int k = 0; k < sources; ++k) want[k] = lane_esize(lane, k);
+        break;
+      }
+      default: break;
+    }
+    for (int k = 0; k < sources; ++k) CHECK(esizes[in->src[k]] == want[k], "a register's element size");
+    if (in->dst != PD_NO_REG) {
+      CHECK(esizes[in->dst] == 0 || esizes[in->dst] == in->esize, "a register's element size");
+      esizes[in->dst] = in->esize;
     }
   }
   return TT_OK_STATUS;
 }
 
-static tt_status_t check_loop(const v_t* v, uint32_t at, bool reduce) {
+// *out_esizes: of each register with memory, [PD_MAX_REGS].
+static tt_status_t check_loop(const v_t* v, uint32_t at, bool reduce, uint8_t* out_esizes) {
   CHECK(INSIDE(v, at, 1, pd_loop_t), "a loop");
   const pd_loop_t* l = PD_AT(v->bytes, at, pd_loop_t);
   int64_t elems;
@@ -120,9 +158,18 @@ static tt_status_t check_loop(const v_t* v, uint32_t at, bool reduce) {
       CHECK(s[l->rank - 1] % a[i].esize == 0, "an access between elements");
     }
   }
-  TT_RETURN_IF_ERROR(check_instrs(v, instrs, l->instr_count, l->reg_count, l->access_count, l->rank));
+  memset(out_esizes, 0, PD_MAX_REGS);
+  for (uint32_t i = 0; i < l->access_count; ++i) {
+    CHECK(a[i].store <= 1 && (!a[i].store || !reduce), "a store");
+    if (!a[i].direct) continue;
+    CHECK(out_esizes[a[i].reg] == 0 && slots[a[i].reg] == PD_NO_REG, "a register of two addresses");
+    out_esizes[a[i].reg] = a[i].esize;
+  }
+  TT_RETURN_IF_ERROR(check_instrs(v, instrs, l->instr_count, l->reg_count, a, l->access_count, l->rank, out_esizes));
   uint64_t tile = (uint64_t)l->tile_rows * l->tile_cols;
   for (uint32_t i = 0; i < l->instr_count; ++i) {
+    for (uint32_t k = 0; k < l->access_count; ++k)         // only stores are written through
+      CHECK(!a[k].direct || a[k].store || instrs[i].dst != a[k].reg, "an instruction writes a loaded register");
     for (int k = 0; k < 3; ++k) CHECK(instrs[i].src[k] == PD_NO_REG || has_memory[instrs[i].src[k]], "a register without memory");
     CHECK(instrs[i].dst == PD_NO_REG || has_memory[instrs[i].dst], "a register without memory");
     if (instrs[i].dst != PD_NO_REG && slots[instrs[i].dst] != PD_NO_REG) CHECK(tile * instrs[i].esize <= l->slot_bytes, "a slot is smaller than its tile");
@@ -158,11 +205,17 @@ static tt_status_t check_region(const v_t* v, uint32_t number) {
     has_memory[outs[i]] = true;
   }
   for (uint32_t i = 0; i < r->capture_count; ++i) TT_RETURN_IF_ERROR(check_reach(v, captures[i].buffer, captures[i].offset, NULL, NULL, 0, 1, captures[i].esize));
-  TT_RETURN_IF_ERROR(check_instrs(v, instrs, r->instr_count, r->reg_count, r->capture_count, 0));
+  CHECK(inside(v, r->types_at, (uint64_t)r->arg_count + r->result_count, 1, 1), "a region's types");
+  const uint8_t* types = PD_AT(v->bytes, r->types_at, uint8_t);
+  uint8_t esizes[PD_MAX_REGS] = {0};
+  for (uint32_t i = 0; i < r->arg_count + r->result_count; ++i) CHECK(is_power_esize(types[i]), "a region's types");
+  for (uint32_t i = 0; i < r->arg_count; ++i) esizes[i] = types[i];
+  TT_RETURN_IF_ERROR(check_instrs(v, instrs, r->instr_count, r->reg_count, captures, r->capture_count, 0, esizes));
+  for (uint32_t i = 0; i < r->result_count; ++i) CHECK(esizes[outs[i]] == types[r->arg_count + i], "a region's result size");
   for (uint32_t i = 0; i < r->instr_count; ++i) {
     CHECK(instrs[i].op != PD_I_STORE && instrs[i].op != PD_I_IOTA, "a region's instruction");
     for (int k = 0; k < 3; ++k) CHECK(instrs[i].src[k] == PD_NO_REG || has_memory[instrs[i].src[k]], "a region's register");
-    CHECK(has_memory[instrs[i].dst], "a region's register");
+    CHECK(has_memory[instrs[i].dst] && instrs[i].dst >= r->arg_count, "a region's register");
     if (slots[instrs[i].dst] != PD_NO_REG) CHECK(PD_REGION_LANES * (uint64_t)instrs[i].esize <= r->slot_bytes, "a region's slot is too small");
   }
   return TT_OK_STATUS;
@@ -186,7 +239,8 @@ static tt_status_t check_tensors(const v_t* v, uint32_t at, uint32_t count) {
 static tt_status_t check_reduce(const v_t* v, uint32_t at) {
   CHECK(INSIDE(v, at, 1, pd_reduce_t), "a reduction");
   const pd_reduce_t* r = PD_AT(v->bytes, at, pd_reduce_t);
-  TT_RETURN_IF_ERROR(check_loop(v, r->loop_at, true));
+  uint8_t esizes[PD_MAX_REGS];
+  TT_RETURN_IF_ERROR(check_loop(v, r->loop_at, true, esizes));
   const pd_loop_t* l = PD_AT(v->bytes, r->loop_at, pd_loop_t);
   int64_t n = PD_AT(v->bytes, l->dims_at, int64_t)[l->rank - 1], total;
   CHECK(r->layout <= PD_R_OUTER && r->count >= 1 && r->count <= 8 && INSIDE(v, r->operands_at, r->count, pd_reduce_operand_t), "a reduction's operands");
@@ -197,19 +251,25 @@ static tt_status_t check_reduce(const v_t* v, uint32_t at) {
   const pd_reduce_operand_t* o = PD_AT(v->bytes, r->operands_at, pd_reduce_operand_t);
   const pd_lane_t* lanes = PD_AT(v->bytes, v->h->lanes_at, pd_lane_t);
   if (r->region == PD_NONE) {
-    CHECK(r->count == 1 && r->fold < v->h->lane_count && r->combine < v->h->lane_count && lanes[r->fold].cls == PD_LANE_FOLD && lanes[r->combine].cls == PD_LANE_BINARY, "a reduction's kernels");
+    CHECK(r->count == 1 && r->fold < v->h->lane_count && r->combine < v->h->lane_count && lanes[r->fold].cls == PD_LANE_FOLD && lanes[r->combine].cls == PD_LANE_BINARY &&
+          lane_esize(&lanes[r->fold], 0) == o[0].acc_esize && lane_esize(&lanes[r->combine], 0) == o[0].acc_esize && lane_esize(&lanes[r->combine], -1) == o[0].acc_esize, "a reduction's kernels");
   } else {
     TT_RETURN_IF_ERROR(check_region(v, r->region));
     const pd_region_t* region = PD_AT(v->bytes, PD_AT(v->bytes, v->h->regions_at, uint32_t)[r->region], pd_region_t);
     CHECK(region->arg_count == 2 * r->count && region->result_count == r->count && (uint64_t)region->slot_count * region->slot_bytes <= 4 * PD_SLOT_BYTES, "a reducer");
     CHECK((uint64_t)l->tile_rows * l->tile_cols <= PD_REGION_LANES, "a reducer's tile");
+    const uint8_t* types = PD_AT(v->bytes, region->types_at, uint8_t);
+    for (uint32_t i = 0; i < r->count; ++i)
+      CHECK(types[i] == o[i].acc_esize && types[r->count + i] == o[i].acc_esize && types[2 * r->count + i] == o[i].acc_esize, "a reducer's types");
   }
   int64_t outs = r->kept * r->inner, partial = 0;
   for (uint32_t i = 0; i < r->count; ++i) {
-    CHECK(o[i].reg < l->reg_count && is_power_esize(o[i].acc_esize) && is_power_esize(o[i].out_esize), "a reduction's operand");
+    CHECK(o[i].reg < l->reg_count && esizes[o[i].reg] == o[i].acc_esize && is_power_esize(o[i].acc_esize) && is_power_esize(o[i].out_esize), "a reduction's operand");
     CHECK((uint64_t)l->tile_rows * l->tile_cols * o[i].acc_esize <= (32768 / r->count & ~63u), "a reduction's tile");
-    CHECK(o[i].narrow == PD_NONE || (o[i].narrow < v->h->lane_count && lanes[o[i].narrow].cls == PD_LANE_CONVERT), "a reduction's conversion");
-    CHECK(o[i].widen == PD_NONE || (o[i].widen < v->h->lane_count && lanes[o[i].widen].cls == PD_LANE_CONVERT), "a reduction's conversion");
+    CHECK(o[i].narrow == PD_NONE ? o[i].out_esize == o[i].acc_esize : o[i].narrow < v->h->lane_count && lanes[o[i].narrow].cls == PD_LANE_CONVERT &&
+          lane_esize(&lanes[o[i].narrow], 0) == o[i].acc_esize && lane_esize(&lanes[o[i].narrow], -1) == o[i].out_esize, "a reduction's conversion");
+    CHECK(o[i].widen == PD_NONE ? o[i].out_esize == o[i].acc_esize : o[i].widen < v->h->lane_count && lanes[o[i].widen].cls == PD_LANE_CONVERT &&
+          lane_esize(&lanes[o[i].widen], 0) == o[i].out_esize && lane_esize(&lanes[o[i].widen], -1) == o[i].acc_esize, "a reduction's conversion");
     if (o[i].init != PD_NONE) TT_RETURN_IF_ERROR(check_whole(v, o[i].init, o[i].out_esize));
     int64_t bytes, part;
     CHECK(tt_checked_mul_i64(outs, o[i].out_esize, &bytes) && tt_checked_mul_i64(outs, r->chunks, &part) && tt_checked_mul_i64(part, o[i].acc_esize, &part), "a reduction's size");
@@ -232,7 +292,10 @@ static tt_status_t check_step(const v_t* v, const pd_step_t* step, uint32_t bloc
   uint32_t at = step->data_at;
   switch (step->kind) {
     case PD_S_NOP: return TT_OK_STATUS;
-    case PD_S_LOOP: return check_loop(v, at, false);
+    case PD_S_LOOP: {
+      uint8_t esizes[PD_MAX_REGS];
+      return check_loop(v, at, false, esizes);
+    }
     case PD_S_REDUCE: return check_reduce(v, at);
     case PD_S_COPY: {
       CHECK(INSIDE(v, at, 1, pd_copy_t), "a copy");
@@ -293,7 +356,7 @@ static tt_status_t check_step(const v_t* v, const pd_step_t* step, uint32_t bloc
       if (c->region != PD_NONE) {
         TT_RETURN_IF_ERROR(check_region(v, c->region));
         const pd_region_t* r = PD_AT(v->bytes, PD_AT(v->bytes, v->h->regions_at, uint32_t)[c->region], pd_region_t);
-        CHECK(r->arg_count == 2 && r->result_count == 1, "a collective's reducer");
+        CHECK(r->arg_count == 2 && r->result_count == 1 && r->slot_count <= 64, "a collective's reducer");
       }
       return TT_OK_STATUS;
     }

@@ -194,6 +194,7 @@ static void write_regions(w_t* w, pd_header_t* h) {
     pd_region_t p = r->data;
     p.instrs_at = put_instrs(w, r->instrs, p.instr_count, 0);
     p.slots_at = put(w, r->slots, p.reg_count * sizeof(uint16_t));
+    p.types_at = put(w, r->types, p.arg_count + p.result_count);
     p.results_at = put(w, r->results, p.result_count * sizeof(uint16_t));
     for (uint32_t k = 0; k < p.capture_count; ++k) r->captures[k].buffer = find(w, r->captures[k].buffer);
     p.captures_at = put(w, r->captures, p.capture_count * sizeof(pd_access_t));
