@@ -1,0 +1,270 @@
+"""One op of PyTorch's op_db on tpu against the CPU: what the coverage table and tests/test_ops.py stand on.
+
+    python tests/coverage.py            reads "op-index dtype mode" lines from stdin, writes one JSON line each
+
+A verdict is ``{"op", "dtype", "mode", "status", "samples", "traced", "reason"}`` with status
+
+- ``pass``      every sample equals the CPU's, forward and (mode ``grad``) backward;
+- ``missing``   NotImplementedError, the fallback being forbidden;
+- ``wrong``     a value, dtype, shape or device differs;
+- ``error``     another exception where the CPU has none;
+- ``skip``      no sample that the CPU can run.
+
+The driver (coverage_run.py) adds ``crash`` and ``hang``.
+"""
+
+import functools
+import json
+import sys
+import warnings
+
+import torch
+from torch.testing._internal.common_device_type import toleranceOverride
+from torch.testing._internal.common_methods_invocations import op_db
+from torch.utils._pytree import tree_flatten, tree_map
+
+SAMPLES = 3
+
+# Values that no seed fixes, or that memory holds by chance: shape, dtype and device are compared.
+UNINITIALISED = ("empty", "new_empty", "empty_like", "empty_strided", "empty_permuted", "new_empty_strided")
+
+# Results that are defined up to a sign or a phase: what is compared instead (PyTorch's own tests do the same).
+def _absolute(result):
+    return tree_map(lambda t: t.abs() if isinstance(t, torch.Tensor) else t, result)
+
+
+def _eig(result):
+    """Eigenvalues as a set; the vectors are checked by the gradient-free identity in test_linalg."""
+    values = result[0] if isinstance(result, (tuple, list)) else result
+    host = values.detach().cpu()
+    order = torch.argsort(host.real * 1e3 + host.imag, dim=-1)
+    return torch.gather(host, -1, order)
+
+
+PROCESS = {
+    "svd": _absolute,
+    "linalg.svd": _absolute,
+    "svd_lowrank": _absolute,
+    "pca_lowrank": _absolute,
+    "linalg.eigh": _absolute,
+    "linalg.eig": _eig,
+    "linalg.eigvals": _eig,
+}
+
+# Default tolerances are torch.testing's; gradients sum in another order.
+GRAD = {torch.float32: (1e-4, 1e-5), torch.float64: (1e-7, 1e-7), torch.complex64: (1e-4, 1e-5)}
+FORWARD = {
+    torch.float32: (1e-5, 1e-5), torch.complex64: (1e-5, 1e-5), torch.float64: (1e-7, 1e-7),
+    torch.complex128: (1e-7, 1e-7), torch.bfloat16: (1.6e-2, 1e-5), torch.float16: (1e-3, 1e-5),
+}
+
+
+def name_of(op):
+    return f"{op.name}.{op.variant_test_name}" if op.variant_test_name else op.name
+
+
+def tolerance(op, dtype, table):
+    """(rtol, atol): the table's, widened by the op's own toleranceOverride for values."""
+    rtol, atol = table.get(dtype, (0, 0))
+    for info in op.decorators or ():
+        if getattr(info, "cls_name", None) not in (None, "TestCommon", "TestUnaryUfuncs", "TestBinaryUfuncs",
+                                                   "TestReductions", "TestOperators"):
+            continue
+        for decorator in getattr(info, "decorators", ()) or (info,):
+            if isinstance(decorator, toleranceOverride) and dtype in decorator.d:
+                rtol = max(rtol, decorator.d[dtype].rtol)
+                atol = max(atol, decorator.d[dtype].atol)
+    return rtol, atol
+
+
+def to_tpu(value, grad):
+    def move(t):
+        if not isinstance(t, torch.Tensor):
+            return t
+        moved = t.detach().to("tpu")
+        if moved.stride() != t.stride() and t.numel():
+            moved = _same_strides(t)
+        return moved.requires_grad_(t.requires_grad) if grad and t.requires_grad else moved
+    return tree_map(move, value)
+
+
+def _same_strides(t):
+    """A tpu view with t's sizes and strides, over a copy of the memory that t spans."""
+    t = t.detach()
+    last = sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
+    span = torch.as_strided(t, (last + 1,), (1,), t.storage_offset())
+    return torch.as_strided(span.to("tpu"), t.shape, t.stride())
+
+
+def on_cpu(value, grad):
+    def move(t):
+        if not isinstance(t, torch.Tensor):
+            return t
+        alike = t.detach().clone()
+        if alike.stride() != t.stride() and t.numel():
+            last = sum((n - 1) * s for n, s in zip(t.shape, t.stride()))
+            span = torch.as_strided(t.detach(), (last + 1,), (1,), t.storage_offset()).clone()
+            alike = torch.as_strided(span, t.shape, t.stride())
+        return alike.requires_grad_(t.requires_grad) if grad and t.requires_grad else alike
+    return tree_map(move, value)
+
+
+class Wrong(Exception):
+    pass
+
+
+def compare(tpu, cpu, rtol, atol, values=True, what="result"):
+    left, right = tree_flatten(tpu)[0], tree_flatten(cpu)[0]
+    if len(left) != len(right):
+        raise Wrong(f"{what}: {len(left)} values, CPU {len(right)}")
+    for k, (a, b) in enumerate(zip(left, right)):
+        if not isinstance(b, torch.Tensor):
+            if isinstance(a, torch.Tensor):
+                raise Wrong(f"{what} {k}: a tensor, CPU {type(b).__name__}")
+            if values and a != b and not (isinstance(a, float) and abs(a - b) <= atol + rtol * abs(b)) \
+                    and not (a != a and b != b) and not isinstance(b, (torch.device, torch.layout)):
+                raise Wrong(f"{what} {k}: {a}, CPU {b}")
+            continue
+        if not isinstance(a, torch.Tensor):
+            raise Wrong(f"{what} {k}: {type(a).__name__}, CPU a tensor")
+        if a.dtype != b.dtype or a.shape != b.shape:
+            raise Wrong(f"{what} {k}: {a.dtype} {list(a.shape)}, CPU {b.dtype} {list(b.shape)}")
+        if b.device.type == "cpu" and a.device.type == "cpu" and a.dim() == 0:
+            pass   # an op that answers on the host
+        a = a.detach().cpu()
+        if values:
+            floating = b.dtype.is_floating_point or b.dtype.is_complex
+            try:
+                torch.testing.assert_close(a, b.detach(), rtol=rtol if floating else 0, atol=atol if floating else 0,
+                                           equal_nan=True)
+            except AssertionError as error:
+                raise Wrong(f"{what} {k} {b.dtype} {list(b.shape)}: " + " ".join(str(error).split())[:300])
+
+
+@functools.cache
+def cotangent(shape, dtype):
+    generator = torch.Generator().manual_seed(7)
+    return torch.randn(shape, dtype=dtype, generator=generator)
+
+
+def gradients(result, inputs, process):
+    flat = [t for t in tree_flatten(process(result))[0]
+            if isinstance(t, torch.Tensor) and t.requires_grad and (t.dtype.is_floating_point or t.dtype.is_complex)]
+    leaves = [t for t in tree_flatten(inputs)[0] if isinstance(t, torch.Tensor) and t.requires_grad]
+    if not flat or not leaves:
+        return None
+    seeds = [cotangent(tuple(t.shape), t.dtype).to(t.device) for t in flat]
+    return torch.autograd.grad(flat, leaves, seeds, allow_unused=True)
+
+
+def call(op, triple):
+    value, args, kwargs = triple
+    torch.manual_seed(1234)
+    return op(value, *args, **kwargs)
+
+
+def is_random(op, triple, first):
+    """Whether another seed gives other values (the CPU draws; ours are different words)."""
+    if op.name in UNINITIALISED or op.name.split(".")[-1] in UNINITIALISED:
+        return True
+    seed = torch.manual_seed
+    try:
+        torch.manual_seed = lambda value: seed(value + 57)   # some ops of op_db seed themselves
+        compare(call(op, on_cpu(triple, False)), first, 1e-6, 1e-6)
+        return False
+    except Wrong:
+        return True
+    finally:
+        torch.manual_seed = seed
+
+
+def samples(op, dtype, grad, count=SAMPLES, spread=False):
+    torch.manual_seed(0)
+    every = op.sample_inputs("cpu", dtype, requires_grad=grad)
+    if spread:
+        every = list(every)
+        picks = sorted({round(k * (len(every) - 1) / max(count - 1, 1)) for k in range(count)}) if every else []
+        return [every[k] for k in picks]
+    chosen = []
+    for sample in every:
+        chosen.append(sample)
+        if len(chosen) == count:
+            break
+    return chosen
+
+
+def judge(op, dtype, mode="grad", spread=False, count=SAMPLES):
+    grad = mode == "grad" and op.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
+    verdict = {"op": name_of(op), "dtype": str(dtype).split(".")[-1], "mode": mode, "status": "skip", "samples": 0,
+               "traced": {}, "reason": ""}
+    torch.tpu.trace_stats(reset=True)
+    where = ""
+    try:
+        chosen = samples(op, dtype, grad, count, spread)
+    except Exception as error:
+        verdict["reason"] = f"no samples: {type(error).__name__}: {error}"[:200]
+        return verdict
+    process_result = PROCESS.get(op.name, lambda r: r)
+    for k, sample in enumerate(chosen):
+        triple = (sample.input, sample.args, sample.kwargs)
+        try:
+            cpu_triple = on_cpu(triple, grad)
+            cpu = call(op, cpu_triple)
+            expected = tree_map(lambda t: t.detach().clone() if isinstance(t, torch.Tensor) else t, cpu)
+            random = is_random(op, triple, expected)
+            cpu_grads = None
+            if grad and not random:
+                cpu_grads = gradients(cpu, cpu_triple, sample.output_process_fn_grad)
+        except Exception:
+            continue   # the CPU cannot
+        try:
+            where = f"sample {k}"
+            tpu_triple = to_tpu(triple, grad)
+            tpu = call(op, tpu_triple)
+            compare(process_result(tpu), process_result(expected), *tolerance(op, dtype, FORWARD), values=not random)
+            if cpu_grads is not None:
+                where = f"sample {k} backward"
+                tpu_grads = gradients(tpu, tpu_triple, sample.output_process_fn_grad)
+                compare(tpu_grads, cpu_grads, *tolerance(op, dtype, GRAD), what="gradient")
+            torch.tpu.synchronize()
+            verdict["samples"] += 1
+            verdict["status"] = "pass"
+        except Wrong as error:
+            verdict["status"], verdict["reason"] = "wrong", f"{where} {describe(triple)}: {error}"
+            break
+        except NotImplementedError as error:
+            verdict["status"], verdict["reason"] = "missing", f"{where} {describe(triple)}: {error}"[:400]
+            break
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"
+            verdict["status"], verdict["reason"] = "error", f"{where} {describe(triple)}: {text}"[:600]
+            break
+    verdict["traced"] = torch.tpu.trace_stats(reset=True)
+    return verdict
+
+
+def describe(triple):
+    def one(t):
+        if isinstance(t, torch.Tensor):
+            contiguous = "" if t.is_contiguous() else f" strides {list(t.stride())}"
+            return f"{str(t.dtype).split('.')[-1]}{list(t.shape)}{contiguous}"
+        return t
+    value, args, kwargs = tree_map(one, triple)
+    text = f"({value}, {', '.join(map(str, args))}" + "".join(f", {k}={v}" for k, v in kwargs.items()) + ")"
+    return text[:240]
+
+
+def main():
+    warnings.simplefilter("ignore")
+    torch.set_num_threads(1)
+    out = sys.stdout
+    sys.stdout = sys.stderr
+    print("ready", file=out, flush=True)
+    for line in sys.stdin:
+        index, dtype, mode, spread, count = line.split()
+        verdict = judge(op_db[int(index)], getattr(torch, dtype), mode, spread == "1", int(count))
+        print(json.dumps(verdict), file=out, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,225 @@
+"""Runs op_db on tpu against the CPU, in child processes, and writes docs/coverage.md.
+
+    python tests/coverage_run.py                      float32, three samples, forward and backward
+    python tests/coverage_run.py -k conv -k pool      ops whose name holds one of these
+    python tests/coverage_run.py --dtypes bfloat16,int64 --write
+    options: --json FILE (default build/coverage.json, merged), --jobs N, --timeout S, --spread, --count N,
+             --again STATUS (only ops that the JSON has with that status), --write (docs/coverage.md), --no-run
+
+A child that dies or hangs costs its own op alone. float32 runs forward and backward, other dtypes forward.
+"""
+
+import argparse
+import collections
+import json
+import pathlib
+import queue
+import subprocess
+import sys
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+ROOT = HERE.parent
+BAD = ("wrong", "error", "crash", "hang")
+
+
+class Child:
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "coverage.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True, bufsize=1,
+        )
+        self.lines: queue.Queue = queue.Queue()
+        self.tail: collections.deque = collections.deque(maxlen=20)
+        threading.Thread(target=self._read, daemon=True).start()
+        threading.Thread(target=self._drain, daemon=True).start()
+        self.lines.get(timeout=300)
+
+    def _read(self):
+        for line in self.process.stdout:
+            self.lines.put(line)
+        self.lines.put(None)
+
+    def _drain(self):
+        for line in self.process.stderr:
+            self.tail.append(line.rstrip())
+
+    def ask(self, text, timeout):
+        """The verdict, or "crash" / "hang" with a reason."""
+        try:
+            self.process.stdin.write(text + "\n")
+            self.process.stdin.flush()
+            line = self.lines.get(timeout=timeout)
+        except queue.Empty:
+            self.process.kill()
+            return {"status": "hang", "reason": f"no answer in {timeout} s"}
+        except OSError:
+            line = None
+        if line is None:
+            code = self.process.wait()
+            return {"status": "crash", "reason": f"exit status {code}: " + " | ".join(list(self.tail)[-3:])[:300]}
+        return json.loads(line)
+
+    def close(self):
+        try:
+            self.process.stdin.close()
+            self.process.wait(timeout=10)
+        except Exception:
+            self.process.kill()
+
+
+def run(tasks, jobs, timeout, progress=True):
+    """tasks: (index, name, dtype, mode, spread, count). Yields verdicts as they come."""
+    waiting: queue.Queue = queue.Queue()
+    for task in tasks:
+        waiting.put(task)
+    done: queue.Queue = queue.Queue()
+
+    def worker():
+        child = None
+        while True:
+            try:
+                index, name, dtype, mode, spread, count = waiting.get_nowait()
+            except queue.Empty:
+                break
+            try:
+                if child is None:
+                    child = Child()
+                began = time.monotonic()
+                answer = child.ask(f"{index} {dtype} {mode} {int(spread)} {count}", timeout)
+                verdict = {"op": name, "dtype": dtype, "mode": mode, "samples": 0, "traced": {}, **answer,
+                           "seconds": round(time.monotonic() - began, 3)}
+                if answer["status"] in ("crash", "hang"):
+                    child.close()
+                    child = None
+            except Exception as error:
+                verdict = {"op": name, "dtype": dtype, "mode": mode, "samples": 0, "traced": {}, "status": "crash",
+                           "reason": f"driver: {error!r}"}
+                child = None
+            done.put(verdict)
+        if child is not None:
+            child.close()
+        done.put(None)
+
+    threads = [threading.Thread(target=worker, daemon=True) for _ in range(jobs)]
+    for thread in threads:
+        thread.start()
+    ended = 0
+    while ended < len(threads):
+        verdict = done.get()
+        if verdict is None:
+            ended += 1
+            continue
+        if progress and verdict["status"] in BAD:
+            print(f"{verdict['status']:8} {verdict['op']} {verdict['dtype']}: {verdict['reason']}", flush=True)
+        yield verdict
+
+
+def load(path):
+    try:
+        return {(v["op"], v["dtype"]): v for v in json.loads(path.read_text())}
+    except (OSError, ValueError):
+        return {}
+
+
+def cell(verdict):
+    if verdict is None:
+        return ""
+    status = verdict["status"]
+    if status == "pass":
+        return "traced" if verdict["traced"] else "native"
+    return {"missing": "missing", "skip": "–"}.get(status, status.upper())
+
+
+def write_table(known, path):
+    dtypes = sorted({d for _, d in known}, key=lambda d: (d != "float32", d))
+    ops = sorted({o for o, _ in known})
+    lines = [
+        "# Coverage of PyTorch's op_db",
+        "",
+        "Generated by `python tests/coverage_run.py --write`. Each op runs PyTorch's own samples (up to three a dtype) on"
+        " `tpu` with the CPU fallback forbidden and is compared with CPU PyTorch in value, dtype and shape: float32"
+        " forward and backward, other dtypes forward.",
+        "",
+        "- `native`: kernels of the table alone · `traced`: a PyTorch decomposition ran for some part ·"
+        " `missing`: NotImplementedError · `–`: no sample that the CPU runs · capitals: a fault.",
+        "",
+        "| dtype | ops | native | traced | missing | faults | pass |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for dtype in dtypes:
+        cells = collections.Counter(cell(v) for (_, d), v in known.items() if d == dtype)
+        total = sum(cells.values()) - cells["–"]
+        passed = cells["native"] + cells["traced"]
+        faults = total - passed - cells["missing"]
+        lines.append(f"| {dtype} | {total} | {cells['native']} | {cells['traced']} | {cells['missing']} | {faults} |"
+                     f" {100 * passed / max(total, 1):.1f} % |")
+    lines += ["", "| op | " + " | ".join(dtypes) + " |", "|---|" + "---|" * len(dtypes)]
+    for op in ops:
+        lines.append(f"| {op} | " + " | ".join(cell(known.get((op, d))) for d in dtypes) + " |")
+    missing = collections.Counter()
+    for verdict in known.values():
+        if verdict["status"] == "missing":
+            text = verdict["reason"]
+            at = text.find("tpu: ")
+            missing[text[at + 5:].split(" on (")[0].split(" is not")[0] if at >= 0 else text[:60]] += 1
+    lines += ["", "## What the missing ones ask for", ""]
+    lines += [f"- `{name}` ({count})" for name, count in sorted(missing.items(), key=lambda x: (-x[1], x[0]))]
+    path.parent.mkdir(exist_ok=True)
+    path.write_text("\n".join(lines) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("-k", action="append", default=[])
+    parser.add_argument("--only", action="append", default=[])
+    parser.add_argument("--dtypes", default="float32")
+    parser.add_argument("--json", default=str(ROOT / "build" / "coverage.json"))
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--timeout", type=float, default=60)
+    parser.add_argument("--count", type=int, default=3)
+    parser.add_argument("--spread", action="store_true")
+    parser.add_argument("--again", default="")
+    parser.add_argument("--slice", default="")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--no-run", action="store_true")
+    options = parser.parse_args()
+    path = pathlib.Path(options.json)
+    known = load(path)
+    if not options.no_run:
+        import torch
+        from coverage import name_of, op_db
+        tasks = []
+        again = set(options.again.split(",")) - {""}
+        if "bad" in again:
+            again |= set(BAD)
+        for index, op in enumerate(op_db):
+            name = name_of(op)
+            if options.k and not any(part in name for part in options.k):
+                continue
+            if options.only and name not in options.only:
+                continue
+            for dtype in options.dtypes.split(","):
+                if not op.supports_dtype(getattr(torch, dtype), "cpu"):
+                    continue
+                if again and known.get((name, dtype), {"status": "new"})["status"] not in again:
+                    continue
+                tasks.append((index, name, dtype, "grad" if dtype == "float32" else "forward", options.spread,
+                              options.count))
+        if options.slice:
+            first, step = map(int, options.slice.split("/"))
+            tasks = tasks[first::step]
+        counts = collections.Counter()
+        for verdict in run(tasks, min(options.jobs, max(len(tasks), 1)), options.timeout):
+            known[(verdict["op"], verdict["dtype"])] = verdict
+            counts[verdict["status"]] += 1
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(sorted(known.values(), key=lambda v: (v["dtype"], v["op"])), indent=0))
+        print(dict(counts))
+    if options.write:
+        write_table(known, ROOT / "docs" / "coverage.md")
+
+
+if __name__ == "__main__":
+    main()
