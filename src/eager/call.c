@@ -156,6 +156,49 @@ static tt_status_t write_back(tt_build_t* build, size_t view_index, tt_value_t* 
   return TT_OK_STATUS;
 }
 
+// Types as PyTorch's structured kernels print them.
+static const char* c_type_name(tt_dtype_t dtype) {
+  switch (dtype) {
+    case TT_DTYPE_PRED: return "bool";
+    case TT_DTYPE_U8: return "unsigned char";
+    case TT_DTYPE_S8: return "signed char";
+    case TT_DTYPE_S16: return "short";
+    case TT_DTYPE_S32: return "int";
+    case TT_DTYPE_S64: return "long";
+    case TT_DTYPE_F32: return "float";
+    case TT_DTYPE_F64: return "double";
+    case TT_DTYPE_F16: return "c10::Half";
+    case TT_DTYPE_BF16: return "c10::BFloat16";
+    case TT_DTYPE_C64: return "c10::complex<float>";
+    case TT_DTYPE_C128: return "c10::complex<double>";
+    default: return tt_dtype_name(dtype);
+  }
+}
+
+// out= of an op that is not pointwise must have the result's dtype, apart from these families, which cast.
+static bool out_may_cast(const tt_aten_entry_t* entry) {
+  static const char* const families[] = {
+      "cat",      "linalg_",  "var",       "std",          "norm",   "any",     "all",    "logsumexp",
+      "mean",     "sum",      "prod",      "nansum",       "cumsum", "cumprod", "arange", "range",
+      "linspace", "logspace", "bucketize", "searchsorted", "eye",    "full"};
+  if (entry->info.flags & TT_ATEN_POINTWISE) return true;
+  for (size_t i = 0; i < TT_ARRAY_LENGTH(families); ++i) {
+    if (strncmp(entry->info.out, families[i], strlen(families[i])) == 0) return true;
+  }
+  return false;
+}
+
+static tt_status_t check_out_dtype(const tt_aten_entry_t* entry, tt_dtype_t result, tt_dtype_t out) {
+  if (result == out) return TT_OK_STATUS;
+  if (!can_cast(result, out)) {
+    return tt_status_create(TT_INVALID_ARGUMENT, "result type %s can't be cast to the desired output type %s",
+                            tt_lx_torch_name(result), tt_lx_torch_name(out));
+  }
+  if (!entry || out_may_cast(entry)) return TT_OK_STATUS;
+  return tt_status_create(TT_INVALID_ARGUMENT, "Expected out tensor to have dtype %s, but got %s instead",
+                          c_type_name(result), c_type_name(out));
+}
+
 static void pointwise_strides(const tt_build_t* build, const tt_type_t* type, int64_t* out_strides) {
   enum { INPUTS = 64 };
   tt_stride_input_t inputs[INPUTS];
@@ -186,16 +229,12 @@ static tt_status_t place_result(lowering_t* lowering, const tt_aten_entry_t* ent
       tt_build_result_other(build, TT_RESULT_NONE, 0);
       return TT_OK_STATUS;
     }
+    TT_RETURN_IF_ERROR(check_out_dtype(entry, result->value->type->dtype, out->dtype));
     if (!same_sizes(out, result->value->type)) {   // the caller resizes and copies
-      if (is_pointwise && !can_cast(result->value->type->dtype, out->dtype)) {
-        return tt_status_create(TT_INVALID_ARGUMENT,
-                                "result type %s can't be cast to the desired output type %s",
-                                tt_lx_torch_name(result->value->type->dtype), tt_lx_torch_name(out->dtype));
-      }
       tt_build_result(build, tt_build_convert(build, result->value, out->dtype), NULL);
       return TT_OK_STATUS;
     }
-    TT_RETURN_IF_ERROR(write_back(build, view, result->value, is_pointwise));
+    TT_RETURN_IF_ERROR(write_back(build, view, result->value, true));
     tt_build_result_other(build, TT_RESULT_WRITTEN, 0);
     return TT_OK_STATUS;
   }
