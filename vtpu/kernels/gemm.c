@@ -1,0 +1,412 @@
+// Plans and runs matrix products. Two paths, with equal results:
+//  - tiles: C in tiles of at most 504 x 512; a task packs A and B of its tile, TT_GEMM_KC of k at a time, and walks them
+//    with the register-tiled kernel. Packing costs a few percent of such a tile, and no task waits for another;
+//  - few:   A (or, transposed, B) of at most 8 rows: the other operand is read once, in memory order, never packed.
+// The plan depends on the shape and dtypes alone, but for the choice between operands that `few` can stream and not.
+#include "kernels/gemm.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "kernels/gemm_amx.h"
+#include "kernels/gemm_isa.h"
+#include "kernels/loops.h"
+
+const tt_gemm_isa_t* tt_gemm_isa(void) {
+#if defined(__x86_64__)
+  tt_isa_t isa = tt_k_isa();
+  if (isa >= TT_ISA_AVX512) return &tt_gemm_isa__avx512;
+  if (isa >= TT_ISA_AVX2) return &tt_gemm_isa__avx2;
+#endif
+  return NULL;
+}
+static const tt_gemm_source_t* source_of(const tt_gemm_isa_t* isa, tt_dtype_t dtype) {
+  switch (dtype) {
+    case TT_DTYPE_F32: return &isa->from_f32;
+    case TT_DTYPE_F64: return &isa->from_f64;
+    case TT_DTYPE_BF16: return &isa->from_bf16;
+    case TT_DTYPE_F16: return &isa->from_f16;
+    default: return NULL;
+  }
+}
+const tt_gemm_kernel_t* tt_gemm_kernel(tt_dtype_t dtype) {
+  const tt_gemm_isa_t* isa = tt_gemm_isa();
+  if (!isa) return NULL;
+  return dtype == TT_DTYPE_F32 ? &isa->f32 : dtype == TT_DTYPE_F64 ? &isa->f64 : NULL;
+}
+tt_gemm_pack_fn_t tt_gemm_pack(tt_dtype_t dtype) {
+  const tt_gemm_isa_t* isa = tt_gemm_isa();
+  const tt_gemm_source_t* source = isa ? source_of(isa, dtype) : NULL;
+  return source ? source->pack : NULL;
+}
+bool tt_gemm_supports(tt_dtype_t dtype, tt_dtype_t c_dtype) {
+  if (!tt_gemm_isa()) return false;
+  switch (dtype) {
+    case TT_DTYPE_F32:
+    case TT_DTYPE_F64: return c_dtype == dtype;
+    case TT_DTYPE_BF16:
+    case TT_DTYPE_F16: return c_dtype == dtype || c_dtype == TT_DTYPE_F32;
+    case TT_DTYPE_S8:
+    case TT_DTYPE_U8: return c_dtype == TT_DTYPE_S32 && tt_gemm_amx_supports(dtype);
+    default: return false;
+  }
+}
+
+// ---- tasks with a slot each ----------------------------------------------------------------------
+typedef struct tasks_s {
+  tt_gemm_task_fn_t fn;
+  void* self;
+  size_t count;
+  _Atomic size_t next;
+} tasks_t;
+static void slot_run(void* self, size_t slot) {
+  tasks_t* t = self;
+  for (;;) {
+    // relaxed: the pool orders the data, this only hands out numbers
+    size_t task = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
+    if (task >= t->count) return;
+    t->fn(t->self, slot, task);
+  }
+}
+void tt_gemm_tasks(tt_pool_t* pool, size_t count, tt_gemm_task_fn_t fn, void* self) {
+  size_t threads = pool ? (size_t)tt_pool_threads(pool) : 1;
+  if (threads > count) threads = count;
+  if (threads <= 1) {
+    for (size_t i = 0; i < count; ++i) fn(self, 0, i);
+    return;
+  }
+  tasks_t t = {.fn = fn, .self = self, .count = count, .next = 0};
+  tt_pool_run(pool, threads, slot_run, &t);
+}
+
+// ---- plans ---------------------------------------------------------------------------------------
+enum { kMaxTileM = 504, kMaxTileN = 512, kFewMinWork = 4096, kMcPanels = 12 };
+static const double kSerialFlops = 1.5e6;     // less is done before a second thread is awake
+static const double kTaskFlops = 4e6;
+
+typedef struct plan_s {
+  tt_gemm_t g;                     // normalised
+  const tt_gemm_isa_t* isa;
+  const tt_gemm_kernel_t* kernel;
+  const tt_gemm_source_t* source;
+  size_t acc_bytes, element_bytes, c_bytes;   // an element
+  bool few, direct, buffered, serial;
+  int64_t f;                       // few: rows there is a kernel for, m or the next
+  int64_t batch;                   // products
+  int64_t tm, tn, m_tiles, n_tiles;
+  int64_t group, groups;           // products a task; tasks over the batch
+  size_t a_at, b_at, c_at, slot_bytes;        // of one slot's scratch
+} plan_t;
+
+static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+static int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
+#define SWAP(x, y) do { __typeof__(x) t_ = (x); (x) = (y); (y) = t_; } while (0)
+
+static void transpose(tt_gemm_t* g) {
+  SWAP(g->a, g->b);
+  SWAP(g->m, g->n);
+  int64_t a_rs = g->a_rs, a_cs = g->a_cs;
+  g->a_rs = g->b_cs;
+  g->a_cs = g->b_rs;
+  g->b_rs = a_cs;
+  g->b_cs = a_rs;
+  SWAP(g->c_rs, g->c_cs);
+  for (uint32_t i = 0; i < g->batch_rank; ++i) SWAP(g->a_batch[i], g->b_batch[i]);
+}
+// Strides of dims of 1 mean nothing: give them values that suit the kernels.
+static void settle_strides(tt_gemm_t* g) {
+  if (g->k == 1) {
+    if (g->a_rs != 1) g->a_cs = 1;
+    if (g->b_cs != 1) g->b_rs = 1;
+  }
+  if (g->m == 1 && g->a_cs != 1) g->a_rs = 1;
+  if (g->n == 1 && g->b_rs != 1) g->b_cs = 1;
+  if (g->n == 1 && g->c_rs != 1) g->c_cs = 1;
+  if (g->m == 1 && g->c_cs != 1) g->c_rs = 1;
+}
+static void fold_batch(tt_gemm_t* g) {
+  uint32_t rank = 0;
+  for (uint32_t i = 0; i < g->batch_rank; ++i) {
+    if (g->batch[i] == 1) continue;
+    g->batch[rank] = g->batch[i];
+    g->a_batch[rank] = g->a_batch[i];
+    g->b_batch[rank] = g->b_batch[i];
+    g->c_batch[rank++] = g->c_batch[i];
+  }
+  g->batch_rank = rank;
+  // one B for many A that follow one another: more rows
+  while (g->batch_rank > 0) {
+    uint32_t i = g->batch_rank - 1;
+    if (g->b_batch[i] != 0 || g->a_batch[i] != g->m * g->a_rs || g->c_batch[i] != g->m * g->c_rs) break;
+    g->m *= g->batch[i];
+    --g->batch_rank;
+  }
+}
+
+static void plan_tiles(plan_t* p) {
+  const tt_gemm_t* g = &p->g;
+  const double flops = 2.0 * (double)g->m * (double)g->n * (double)TT_MAX(g->k, 1);
+  int64_t mt = ceil_div(g->m, kMaxTileM), nt = ceil_div(g->n, kMaxTileN);
+  for (;;) {
+    p->tm = round_up(ceil_div(g->m, mt), p->kernel->mr);
+    p->tn = round_up(ceil_div(g->n, nt), p->kernel->nr);
+    if (p->batch * mt * nt >= 8 || flops / (double)(mt * nt) < 2 * kTaskFlops) break;
+    if (p->tm >= p->tn && p->tm > 2 * p->kernel->mr) mt *= 2;
+    else if (p->tn > p->kernel->nr) nt *= 2;
+    else break;
+  }
+  p->m_tiles = ceil_div(g->m, p->tm);
+  p->n_tiles = ceil_div(g->n, p->tn);
+  p->group = 1;
+  if (p->m_tiles * p->n_tiles == 1 && flops < kTaskFlops) {
+    p->group = TT_MAX(1, TT_MIN((int64_t)(kTaskFlops / flops), ceil_div(p->batch, 8)));
+  }
+  p->serial = flops * (double)p->batch < kSerialFlops;
+  // small products of the accumulator's dtype: operands where they lie
+  p->direct = p->acc_bytes == p->element_bytes && g->b_cs == 1 && g->n <= 2 * kMaxTileN && g->m <= 128 &&
+              (double)g->m * (double)g->n * (double)g->k <= 64.0 * 64 * 64 && g->k <= TT_GEMM_KC;
+  const int64_t depth = TT_MIN(g->k, TT_GEMM_KC);
+  const int64_t mc = TT_MIN(p->tm, kMcPanels * p->kernel->mr);
+  p->a_at = 0;
+  p->b_at = tt_align_up((size_t)(mc * depth) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
+  p->c_at = p->b_at + tt_align_up((size_t)(p->tn * depth) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
+  p->slot_bytes = p->c_at + (p->buffered ? tt_align_up((size_t)(p->tm * p->tn) * p->acc_bytes, 64) : 0);
+}
+
+static void plan_few(plan_t* p) {
+  const tt_gemm_t* g = &p->g;
+  const double bytes = (double)g->n * (double)g->k * (double)p->element_bytes;
+  p->f = g->m <= 2 ? g->m : g->m <= 4 ? 4 : 8;
+  const int64_t most = TT_GEMM_STRIP / TT_MAX(p->f, 2);
+  int64_t least = round_up((int64_t)(32768 / ((double)g->k * (double)p->element_bytes)) + 1, 64);
+  int64_t strip = round_up(ceil_div(g->n, TT_MAX(1, ceil_div(8, p->batch))), 64);
+  p->tn = TT_MIN(TT_MAX(strip, least), most);
+  p->tm = g->m;
+  p->m_tiles = 1;
+  p->n_tiles = ceil_div(g->n, p->tn);
+  p->group = 1;
+  if (p->n_tiles == 1 && bytes < 131072) p->group = TT_MAX(1, TT_MIN((int64_t)(131072 / bytes), ceil_div(p->batch, 8)));
+  p->serial = bytes * (double)p->batch < 131072;
+  p->a_at = 0;
+  p->c_at = tt_align_up((size_t)(p->f * TT_MIN(g->k, TT_GEMM_KC)) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
+  p->slot_bytes = p->c_at + tt_align_up((size_t)(p->f * p->tn) * p->acc_bytes, 64);
+}
+
+static void plan_make(plan_t* p, const tt_gemm_t* given) {
+  memset(p, 0, sizeof *p);
+  p->g = *given;
+  tt_gemm_t* g = &p->g;
+  fold_batch(g);
+  settle_strides(g);
+  if ((g->n < g->m && g->n <= TT_GEMM_MAX_FEW) || (g->c_cs != 1 && g->c_rs == 1 && g->m > TT_GEMM_MAX_FEW)) transpose(g);
+  settle_strides(g);
+  p->isa = tt_gemm_isa();
+  p->kernel = g->dtype == TT_DTYPE_F64 ? &p->isa->f64 : &p->isa->f32;
+  p->source = source_of(p->isa, g->dtype);
+  p->acc_bytes = g->dtype == TT_DTYPE_F64 ? 8 : 4;
+  p->element_bytes = tt_dtype_bytes(g->dtype);
+  p->c_bytes = tt_dtype_bytes(g->c_dtype);
+  p->batch = 1;
+  for (uint32_t i = 0; i < g->batch_rank; ++i) p->batch *= g->batch[i];
+  p->buffered = p->c_bytes != p->acc_bytes || g->c_cs != 1;
+  p->few = g->m <= TT_GEMM_MAX_FEW && g->n * g->k >= kFewMinWork && (g->b_cs == 1 || g->b_rs == 1);
+  if (p->few) plan_few(p);
+  else plan_tiles(p);
+  p->groups = ceil_div(p->batch, p->group);
+}
+
+// ---- running -------------------------------------------------------------------------------------
+typedef struct run_s {
+  plan_t plan;
+  char* scratch;
+} run_t;
+typedef struct item_s {            // one product
+  const char *a, *b;
+  char* c;
+} item_t;
+static item_t item_at(const plan_t* p, int64_t index) {
+  const tt_gemm_t* g = &p->g;
+  int64_t a = 0, b = 0, c = 0;
+  for (uint32_t i = g->batch_rank; i-- > 0;) {
+    int64_t x = index % g->batch[i];
+    index /= g->batch[i];
+    a += x * g->a_batch[i];
+    b += x * g->b_batch[i];
+    c += x * g->c_batch[i];
+  }
+  const int64_t eb = (int64_t)p->element_bytes, cb = (int64_t)p->c_bytes;
+  return (item_t){(const char*)g->a + a * eb, (const char*)g->b + b * eb, (char*)g->c + c * cb};
+}
+
+// rows x cols of the accumulator's dtype, `stride` apart, to C
+static void store_c(const plan_t* p, const char* acc, int64_t stride, int64_t rows, int64_t cols, char* c) {
+  const tt_gemm_t* g = &p->g;
+  const tt_dtype_t acc_dtype = p->acc_bytes == 8 ? TT_DTYPE_F64 : TT_DTYPE_F32;
+  const int64_t cb = (int64_t)p->c_bytes, ab = (int64_t)p->acc_bytes;
+  const tt_k_unary_fn_t convert = g->c_dtype == acc_dtype ? NULL : tt_k_convert(acc_dtype, g->c_dtype);
+  for (int64_t i = 0; i < rows; ++i) {
+    const char* from = acc + i * stride * ab;
+    char* to = c + i * g->c_rs * cb;
+    if (g->c_cs == 1) {
+      if (convert) convert(to, from, (size_t)cols);
+      else memcpy(to, from, (size_t)(cols * ab));
+      continue;
+    }
+    for (int64_t j = 0; j < cols; j += 64) {
+      char row[64 * 8];
+      const int64_t n = TT_MIN(cols - j, 64);
+      if (convert) convert(row, from + j * ab, (size_t)n);
+      else memcpy(row, from + j * ab, (size_t)(n * ab));
+      tt_k_scatter_strided(to + j * g->c_cs * cb, g->c_cs, row, p->c_bytes, (size_t)n);
+    }
+  }
+}
+static void load_c(const plan_t* p, const char* c, int64_t rows, int64_t cols, char* acc, int64_t stride) {
+  const tt_gemm_t* g = &p->g;
+  const int64_t ab = (int64_t)p->acc_bytes;
+  for (int64_t i = 0; i < rows; ++i) {
+    tt_k_gather_strided(acc + i * stride * ab, c + i * g->c_rs * ab, g->c_cs, p->acc_bytes, (size_t)cols);
+  }
+}
+
+static void pack_b(const plan_t* p, const char* b, int64_t depth, int64_t cols, char* out) {
+  const tt_gemm_t* g = &p->g;
+  const int64_t nr = p->kernel->nr, eb = (int64_t)p->element_bytes, ab = (int64_t)p->acc_bytes;
+  // rows in memory: a few of them at a time over all panels, so that whole rows are read
+  const int64_t step = g->b_cs == 1 ? 16 : depth;
+  for (int64_t k = 0; k < depth; k += step) {
+    const int64_t rows = TT_MIN(depth - k, step);
+    for (int64_t j = 0; j < cols; j += nr) {
+      p->source->pack(out + (j * depth + k * nr) * ab, nr, b + (j * g->b_cs + k * g->b_rs) * eb, g->b_cs, g->b_rs,
+                      TT_MIN(cols - j, nr), rows);
+    }
+  }
+}
+
+static void tile_run(const plan_t* p, char* slot, item_t item, int64_t m0, int64_t n0) {
+  const tt_gemm_t* g = &p->g;
+  const tt_gemm_kernel_t* kernel = p->kernel;
+  const int64_t mr = kernel->mr, nr = kernel->nr, eb = (int64_t)p->element_bytes, ab = (int64_t)p->acc_bytes;
+  const int64_t rows = TT_MIN(p->tm, g->m - m0), cols = TT_MIN(p->tn, g->n - n0);
+  char *packed_a = slot + p->a_at, *packed_b = slot + p->b_at;
+  char* final_c = item.c + (m0 * g->c_rs + n0 * g->c_cs) * (int64_t)p->c_bytes;
+  char* c = p->buffered ? slot + p->c_at : final_c;
+  const int64_t c_rs = p->buffered ? p->tn : g->c_rs;
+  if (p->buffered && g->accumulate) load_c(p, final_c, rows, cols, c, c_rs);
+  const char* a = item.a + m0 * g->a_rs * eb;
+  const char* b = item.b + n0 * g->b_cs * eb;
+  const int64_t mc = TT_MIN(p->tm, kMcPanels * mr);
+  for (int64_t k = 0; k < TT_MAX(g->k, 1); k += TT_GEMM_KC) {
+    const int64_t depth = TT_MIN(g->k - k, TT_GEMM_KC);
+    const bool add = k > 0 || g->accumulate;
+    pack_b(p, b + k * g->b_rs * eb, depth, cols, packed_b);
+    for (int64_t i0 = 0; i0 < rows; i0 += mc) {
+      const int64_t block = TT_MIN(mc, rows - i0);
+      for (int64_t i = 0; i < block; i += mr) {
+        p->source->pack(packed_a + i * depth * ab, mr, a + ((i0 + i) * g->a_rs + k * g->a_cs) * eb, g->a_rs, g->a_cs,
+                        TT_MIN(mr, block - i), depth);
+      }
+      for (int64_t i = 0; i < block; i += mr) {
+        for (int64_t j = 0; j < cols; j += nr) {
+          kernel->run(depth, packed_a + i * depth * ab, packed_b + j * depth * ab, c + ((i0 + i) * c_rs + j) * ab, c_rs,
+                      TT_MIN(mr, block - i), TT_MIN(nr, cols - j), add);
+        }
+      }
+    }
+  }
+  if (p->buffered) store_c(p, c, c_rs, rows, cols, final_c);
+}
+
+static void direct_run(const plan_t* p, char* slot, item_t item) {
+  const tt_gemm_t* g = &p->g;
+  const int64_t mr = p->kernel->mr, nr = p->kernel->nr, ab = (int64_t)p->acc_bytes;
+  char* c = p->buffered ? slot + p->c_at : item.c;
+  const int64_t c_rs = p->buffered ? p->tn : g->c_rs;
+  if (p->buffered && g->accumulate) load_c(p, item.c, g->m, g->n, c, c_rs);
+  for (int64_t j = 0; j < g->n; j += nr) {
+    for (int64_t i = 0; i < g->m; i += mr) {
+      p->kernel->run_strided(g->k, item.a + i * g->a_rs * ab, g->a_rs, g->a_cs, item.b + j * ab, g->b_rs, c + (i * c_rs + j) * ab, c_rs,
+                             TT_MIN(mr, g->m - i), TT_MIN(nr, g->n - j), g->accumulate);
+    }
+  }
+  if (p->buffered) store_c(p, c, c_rs, g->m, g->n, item.c);
+}
+
+static void few_run(const plan_t* p, char* slot, item_t item, int64_t n0) {
+  const tt_gemm_t* g = &p->g;
+  const int64_t eb = (int64_t)p->element_bytes, cols = TT_MIN(p->tn, g->n - n0);
+  char *few = slot + p->a_at, *acc = slot + p->c_at;
+  char* final_c = item.c + (n0 * g->c_cs) * (int64_t)p->c_bytes;
+  if (g->accumulate) load_c(p, final_c, g->m, cols, acc, cols);
+  const char* b = item.b + n0 * g->b_cs * eb;
+  const bool in_place = g->m == 1 && g->a_cs == 1 && p->element_bytes == p->acc_bytes;
+  for (int64_t k = 0; k < g->k; k += TT_GEMM_KC) {
+    const int64_t depth = TT_MIN(g->k - k, TT_GEMM_KC);
+    const char* a = item.a + k * g->a_cs * eb;
+    if (!in_place) {
+      p->source->pack(few, p->f, a, g->a_rs, g->a_cs, g->m, depth);
+      a = few;
+    }
+    const tt_gemm_few_fn_t fn = g->b_cs == 1 ? p->source->few_rows : p->source->few_columns;
+    fn(p->f, a, b + k * g->b_rs * eb, g->b_cs == 1 ? g->b_rs : g->b_cs, depth, cols, acc, cols, k > 0 || g->accumulate);
+  }
+  store_c(p, acc, cols, g->m, cols, final_c);
+}
+
+static void task_run(void* self, size_t slot_index, size_t task) {
+  run_t* r = self;
+  const plan_t* p = &r->plan;
+  char* slot = r->scratch + slot_index * p->slot_bytes;
+  int64_t rest = (int64_t)task;
+  const int64_t ni = rest % p->n_tiles;
+  rest /= p->n_tiles;
+  const int64_t mi = rest % p->m_tiles, first = rest / p->m_tiles * p->group;
+  for (int64_t i = first; i < TT_MIN(first + p->group, p->batch); ++i) {
+    const item_t item = item_at(p, i);
+    if (p->few) few_run(p, slot, item, ni * p->tn);
+    else if (p->direct) direct_run(p, slot, item);
+    else tile_run(p, slot, item, mi * p->tm, ni * p->tn);
+  }
+}
+
+static bool is_empty(const tt_gemm_t* g) {
+  if (g->m <= 0 || g->n <= 0) return true;
+  for (uint32_t i = 0; i < g->batch_rank; ++i) {
+    if (g->batch[i] <= 0) return true;
+  }
+  return false;
+}
+size_t tt_gemm_scratch_bytes(const tt_gemm_t* g, int threads) {
+  if (is_empty(g) || g->k <= 0) return 0;
+  if (tt_gemm_amx_takes(g)) return tt_gemm_amx_scratch_bytes(g, threads);
+  plan_t p;
+  plan_make(&p, g);
+  const size_t tasks = (size_t)(p.groups * p.m_tiles * p.n_tiles);
+  return p.slot_bytes * (p.serial ? 1 : TT_MIN((size_t)TT_MAX(threads, 1), tasks));
+}
+
+static void zero_c(const tt_gemm_t* g) {
+  int64_t batch = 1;
+  for (uint32_t i = 0; i < g->batch_rank; ++i) batch *= g->batch[i];
+  const int64_t cb = (int64_t)tt_dtype_bytes(g->c_dtype);
+  for (int64_t x = 0; x < batch; ++x) {
+    char* c = (char*)g->c + tt_k_unravel(x, g->batch, g->c_batch, g->batch_rank) * cb;
+    for (int64_t i = 0; i < g->m; ++i) {
+      for (int64_t j = 0; j < g->n; ++j) memset(c + (i * g->c_rs + j * g->c_cs) * cb, 0, (size_t)cb);
+    }
+  }
+}
+void tt_gemm_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
+  if (is_empty(g)) return;
+  if (g->k <= 0) {
+    if (!g->accumulate) zero_c(g);
+    return;
+  }
+  if (tt_gemm_amx_takes(g)) {
+    tt_gemm_amx_run(pool, g, scratch);
+    return;
+  }
+  run_t r = {.scratch = scratch};
+  plan_make(&r.plan, g);
+  tt_gemm_tasks(r.plan.serial ? NULL : pool, (size_t)(r.plan.groups * r.plan.m_tiles * r.plan.n_tiles), task_run, &r);
+}

@@ -1,0 +1,153 @@
+// AVX-512: 14 rows by 2 vectors leave 28 of 32 registers to sums; 16 loads serve 28 FMAs a step.
+#include <immintrin.h>
+#include <string.h>
+
+#include "kernels/gemm_isa.h"
+
+#define PREFETCH(p) _mm_prefetch((const char*)(p), _MM_HINT_T0)
+#define MR 14
+
+typedef float f32x16_t __attribute__((vector_size(64)));
+typedef int32_t s32x16_t __attribute__((vector_size(64)));
+typedef double f64x8_t __attribute__((vector_size(64)));
+typedef int64_t s64x8_t __attribute__((vector_size(64)));
+
+// Exchanges the off-diagonal blocks of `s` lanes of all pairs of rows that are s apart.
+#define SWAP16(r, s, lo, hi)                                                                  \
+  _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) {                                     \
+    if (i & (s)) continue;                                                                    \
+    const f32x16_t x = (f32x16_t)(r)[i], y = (f32x16_t)(r)[i + (s)];                          \
+    (r)[i] = (__m512)__builtin_shuffle(x, y, lo);                                             \
+    (r)[i + (s)] = (__m512)__builtin_shuffle(x, y, hi);                                       \
+  }
+static inline __attribute__((always_inline)) void transpose_f32(__m512* r) {
+  const s32x16_t l8 = {0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
+  const s32x16_t h8 = {8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31};
+  const s32x16_t l4 = {0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27};
+  const s32x16_t h4 = {4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31};
+  const s32x16_t l2 = {0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29};
+  const s32x16_t h2 = {2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31};
+  const s32x16_t l1 = {0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30};
+  const s32x16_t h1 = {1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31};
+  SWAP16(r, 8, l8, h8)
+  SWAP16(r, 4, l4, h4)
+  SWAP16(r, 2, l2, h2)
+  SWAP16(r, 1, l1, h1)
+}
+#define SWAP8(r, s, lo, hi)                                                                   \
+  _Pragma("GCC unroll 8") for (int i = 0; i < 8; ++i) {                                       \
+    if (i & (s)) continue;                                                                    \
+    const f64x8_t x = (f64x8_t)(r)[i], y = (f64x8_t)(r)[i + (s)];                             \
+    (r)[i] = (__m512d)__builtin_shuffle(x, y, lo);                                            \
+    (r)[i + (s)] = (__m512d)__builtin_shuffle(x, y, hi);                                      \
+  }
+static inline __attribute__((always_inline)) void transpose_f64(__m512d* r) {
+  const s64x8_t l4 = {0, 1, 2, 3, 8, 9, 10, 11}, h4 = {4, 5, 6, 7, 12, 13, 14, 15};
+  const s64x8_t l2 = {0, 1, 8, 9, 4, 5, 12, 13}, h2 = {2, 3, 10, 11, 6, 7, 14, 15};
+  const s64x8_t l1 = {0, 8, 2, 10, 4, 12, 6, 14}, h1 = {1, 9, 3, 11, 5, 13, 7, 15};
+  SWAP8(r, 4, l4, h4)
+  SWAP8(r, 2, l2, h2)
+  SWAP8(r, 1, l1, h1)
+}
+
+// ---- f32 -----------------------------------------------------------------------------------------
+#define T float
+#define V __m512
+#define W 16
+#define NAME(x) f32_##x
+#define V_ZERO() _mm512_setzero_ps()
+#define V_LOAD(p) _mm512_loadu_ps(p)
+#define V_STORE(p, v) _mm512_storeu_ps(p, v)
+#define V_LOAD_PART(p, n) _mm512_maskz_loadu_ps((__mmask16)((1u << (n)) - 1), p)
+#define V_STORE_PART(p, n, v) _mm512_mask_storeu_ps(p, (__mmask16)((1u << (n)) - 1), v)
+#define V_SET1(x) _mm512_set1_ps(x)
+#define V_FMA(x, y, z) _mm512_fmadd_ps(x, y, z)
+#define V_ADD(x, y) _mm512_add_ps(x, y)
+#define V_TRANSPOSE(r) transpose_f32(r)
+#include "kernels/gemm_kernel_impl.h"
+
+#define S float
+#define SOURCE(x) f32_from_f32_##x
+#define S_LOAD(p) V_LOAD(p)
+#define S_LOAD_PART(p, n) V_LOAD_PART(p, n)
+#define S_GET(p) (*(p))
+#include "kernels/gemm_source_impl.h"
+#undef S
+#undef SOURCE
+#undef S_LOAD
+#undef S_LOAD_PART
+#undef S_GET
+
+static inline __m512 widen_bf16(__m256i x) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16)); }
+static inline float bf16_get(const uint16_t* p) {
+  const uint32_t bits = (uint32_t)*p << 16;
+  float x;
+  memcpy(&x, &bits, 4);
+  return x;
+}
+#define S uint16_t
+#define SOURCE(x) f32_from_bf16_##x
+#define S_LOAD(p) widen_bf16(_mm256_loadu_si256((const __m256i*)(const void*)(p)))
+#define S_LOAD_PART(p, n) widen_bf16(_mm256_maskz_loadu_epi16((__mmask16)((1u << (n)) - 1), p))
+#define S_GET(p) bf16_get(p)
+#include "kernels/gemm_source_impl.h"
+#undef SOURCE
+#undef S_LOAD
+#undef S_LOAD_PART
+#undef S_GET
+
+#define SOURCE(x) f32_from_f16_##x
+#define S_LOAD(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)(const void*)(p)))
+#define S_LOAD_PART(p, n) _mm512_cvtph_ps(_mm256_maskz_loadu_epi16((__mmask16)((1u << (n)) - 1), p))
+#define S_GET(p) _cvtsh_ss(*(p))
+#include "kernels/gemm_source_impl.h"
+#undef S
+#undef SOURCE
+#undef S_LOAD
+#undef S_LOAD_PART
+#undef S_GET
+#undef T
+#undef V
+#undef W
+#undef NAME
+#undef V_ZERO
+#undef V_LOAD
+#undef V_STORE
+#undef V_LOAD_PART
+#undef V_STORE_PART
+#undef V_SET1
+#undef V_FMA
+#undef V_ADD
+#undef V_TRANSPOSE
+
+// ---- f64 -----------------------------------------------------------------------------------------
+#define T double
+#define V __m512d
+#define W 8
+#define NAME(x) f64_##x
+#define V_ZERO() _mm512_setzero_pd()
+#define V_LOAD(p) _mm512_loadu_pd(p)
+#define V_STORE(p, v) _mm512_storeu_pd(p, v)
+#define V_LOAD_PART(p, n) _mm512_maskz_loadu_pd((__mmask8)((1u << (n)) - 1), p)
+#define V_STORE_PART(p, n, v) _mm512_mask_storeu_pd(p, (__mmask8)((1u << (n)) - 1), v)
+#define V_SET1(x) _mm512_set1_pd(x)
+#define V_FMA(x, y, z) _mm512_fmadd_pd(x, y, z)
+#define V_ADD(x, y) _mm512_add_pd(x, y)
+#define V_TRANSPOSE(r) transpose_f64(r)
+#include "kernels/gemm_kernel_impl.h"
+
+#define S double
+#define SOURCE(x) f64_from_f64_##x
+#define S_LOAD(p) V_LOAD(p)
+#define S_LOAD_PART(p, n) V_LOAD_PART(p, n)
+#define S_GET(p) (*(p))
+#include "kernels/gemm_source_impl.h"
+
+const tt_gemm_isa_t tt_gemm_isa__avx512 = {
+    .f32 = {MR, 32, f32_run, f32_run_strided},
+    .f64 = {MR, 16, f64_run, f64_run_strided},
+    .from_f32 = {f32_from_f32_pack, f32_from_f32_few_rows, f32_from_f32_few_columns},
+    .from_f64 = {f64_from_f64_pack, f64_from_f64_few_rows, f64_from_f64_few_columns},
+    .from_bf16 = {f32_from_bf16_pack, f32_from_bf16_few_rows, f32_from_bf16_few_columns},
+    .from_f16 = {f32_from_f16_pack, f32_from_f16_few_rows, f32_from_f16_few_columns},
+};
