@@ -340,9 +340,11 @@ static void build_view(tc_t* c, tc_block_t* block, const tt_op_t* op) {
     fail_op(c, TT_INVALID_ARGUMENT, op, "reshape changes the element count");
     return;
   }
-  if (in->data && in->splat && op->kind != TT_OP_BITCAST_CONVERT) { make_constant(node, in->data, true); node->in_count = 0; return; }
+  // A bitcast of a splat is one only if the elements stay as wide; else it is laid out in memory first.
+  bool same_width = tt_dtype_bytes(in->dtype) == tt_dtype_bytes(out->dtype);
+  if (in->data && in->splat && same_width) { make_constant(node, in->data, true); node->in_count = 0; return; }
   if (reshape) {
-    if (in->data && in->bytes == out->bytes && !c->options.reference_kernels) { make_constant(node, in->data, false); node->in_count = 0; }
+    if (in->data && !in->splat && in->bytes == out->bytes && !c->options.reference_kernels) { make_constant(node, in->data, false); node->in_count = 0; }
     else if (op->kind == TT_OP_BITCAST_CONVERT && in->bytes != out->bytes) fail_op(c, TT_INVALID_ARGUMENT, op, "sizes differ");
     return;
   }

@@ -173,11 +173,24 @@ static tt_status_t check_loop(const v_t* v, uint32_t at, bool reduce, uint8_t* o
     for (int k = 0; k < 3; ++k) CHECK(instrs[i].src[k] == PD_NO_REG || has_memory[instrs[i].src[k]], "a register without memory");
     CHECK(instrs[i].dst == PD_NO_REG || has_memory[instrs[i].dst], "a register without memory");
     if (instrs[i].dst != PD_NO_REG && slots[instrs[i].dst] != PD_NO_REG) CHECK(tile * instrs[i].esize <= l->slot_bytes, "a slot is smaller than its tile");
+    if (instrs[i].op == PD_I_IOTA) {   // its values stay far from the ends of int64
+      const int64_t* s = PD_AT(v->bytes, instrs[i].strides_at, int64_t);
+      const int64_t far = (int64_t)1 << 60;
+      CHECK(instrs[i].imm[0] > -far && instrs[i].imm[0] < far, "an iota");
+      for (uint32_t k = 0; k < l->rank; ++k) {
+        int64_t span;
+        CHECK(tt_checked_mul_i64(s[k], dims[k], &span) && span > -far / TT_MAX_RANK && span < far / TT_MAX_RANK, "an iota");
+      }
+    }
     if (i < l->hoist_count && instrs[i].op == PD_I_LOAD) {      // the same for every tile
       const int64_t* s = PD_AT(v->bytes, a[instrs[i].fn].strides_at, int64_t);
       for (uint32_t k = 0; k < l->rank; ++k) CHECK(s[k] == 0 || (k == l->rank - 1 && l->mode == PD_MODE_ROWS), "a hoisted load");
     }
-    if (i < l->hoist_count + l->row_count) CHECK(instrs[i].dst != PD_NO_REG && slots[instrs[i].dst] != PD_NO_REG && instrs[i].op != PD_I_STORE && (instrs[i].op != PD_I_IOTA || i >= l->hoist_count), "a hoisted instruction");
+    if (i < l->hoist_count + l->row_count) {
+      CHECK(instrs[i].op == PD_I_LOAD || (instrs[i].op == PD_I_FILL && i < l->hoist_count), "a hoisted instruction");
+      CHECK(slots[instrs[i].dst] != PD_NO_REG, "a hoisted instruction");
+      if (i >= l->hoist_count) CHECK(PD_AT(v->bytes, a[instrs[i].fn].strides_at, int64_t)[l->rank - 1] == 0, "a load once a row");
+    }
   }
   return TT_OK_STATUS;
 }
@@ -246,7 +259,7 @@ static tt_status_t check_reduce(const v_t* v, uint32_t at) {
   CHECK(r->layout <= PD_R_OUTER && r->count >= 1 && r->count <= 8 && INSIDE(v, r->operands_at, r->count, pd_reduce_operand_t), "a reduction's operands");
   CHECK(r->kept >= 1 && r->reduced >= 1 && r->inner >= 1 && tt_checked_mul_i64(r->kept, r->reduced, &total) && tt_checked_mul_i64(total, r->inner, &total) && total == l->elems, "a reduction's extents");
   CHECK(r->layout == PD_R_INNER ? r->inner == 1 && (int64_t)r->reduced_rows * n == r->reduced : r->inner == n, "a reduction's layout");
-  CHECK(r->chunk >= 1 && r->chunks == (uint64_t)((r->reduced + r->chunk - 1) / r->chunk), "a reduction's chunks");
+  CHECK(r->chunk >= 1 && r->chunk <= r->reduced + 65536 && r->reduced <= INT64_MAX / 4 && r->chunks == (uint64_t)((r->reduced + r->chunk - 1) / r->chunk), "a reduction's chunks");
   if (l->mode == PD_MODE_ROWS && r->layout == PD_R_INNER) CHECK(r->chunk % n == 0, "a reduction's chunk");
   const pd_reduce_operand_t* o = PD_AT(v->bytes, r->operands_at, pd_reduce_operand_t);
   const pd_lane_t* lanes = PD_AT(v->bytes, v->h->lanes_at, pd_lane_t);
