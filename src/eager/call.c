@@ -178,9 +178,10 @@ static const char* c_type_name(tt_dtype_t dtype) {
 // out= of an op that is not pointwise must have the result's dtype, apart from these families, which cast.
 static bool out_may_cast(const tt_aten_entry_t* entry) {
   static const char* const families[] = {
-      "cat",      "linalg_",  "var",       "std",          "norm",   "any",     "all",    "logsumexp",
-      "mean",     "sum",      "prod",      "nansum",       "cumsum", "cumprod", "arange", "range",
-      "linspace", "logspace", "bucketize", "searchsorted", "eye",    "full"};
+      "cat",   "linalg_eig", "var",      "std",      "any",      "all",     "logsumexp",
+      "mean",  "sum",        "prod",     "nansum",   "cumsum",   "cumprod", "arange",
+      "range", "linspace",   "eye",      "full",     "cholesky", "geqrf",   "max.",
+      "min.",  "bernoulli",  "_fft_c2r", "logspace", "addr",     "normal",  "linalg_householder"};
   if (entry->info.flags & TT_ATEN_POINTWISE) return true;
   for (size_t i = 0; i < TT_ARRAY_LENGTH(families); ++i) {
     if (strncmp(entry->info.out, families[i], strlen(families[i])) == 0) return true;
