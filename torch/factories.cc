@@ -2,6 +2,7 @@
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TensorFactories.h>
 #include <ATen/ops/clone.h>
 #include <ATen/ops/fill.h>
 #include <ATen/ops/empty_strided.h>
@@ -139,9 +140,26 @@ at::Tensor lazy_clone(const at::Tensor& self) {
   return result;
 }
 
+// torch's lazy zeros: no storage behind them, the ZeroTensor key replaces them before a kernel runs.
+at::Tensor efficientzerotensor(c10::IntArrayRef size, std::optional<at::ScalarType> dtype,
+                               std::optional<at::Layout> layout, std::optional<at::Device> device,
+                               std::optional<bool> pin_memory) {
+  check_options(layout, pin_memory);
+  const int index = device && device->has_index() ? device->index() : current_device();
+  check_device(index);
+  at::native::ZeroTensorAllocator zero(c10::Device(kTpu, static_cast<c10::DeviceIndex>(index)));
+  return at::Tensor(at::detail::empty_generic(size, &zero, kKeys.add(c10::DispatchKey::ZeroTensor),
+                                              c10::dtype_or_default(dtype), std::nullopt));
+}
+
+// Buffers live until the last program that reads them has ended, on whichever stream: nothing to note.
+void record_stream(at::Tensor& /*self*/, c10::Stream /*stream*/) {}
+
 }  // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("_efficientzerotensor", TORCH_FN(efficientzerotensor));
+  m.impl("record_stream", TORCH_FN(record_stream));
   m.impl("empty.memory_format", TORCH_FN(empty));
   m.impl("empty_strided", TORCH_FN(empty_strided));
   m.impl("resize_", TORCH_FN(resize_));

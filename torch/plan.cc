@@ -167,7 +167,7 @@ const std::set<std::string>& own_kernels() {
       "empty.memory_format", "empty_strided", "resize_", "set_", "set_.source_Storage",
       "set_.source_Storage_storage_offset", "set_.source_Tensor", "_lazy_clone", "as_strided", "view",
       "_reshape_alias", "unfold", "view_as_real", "view_as_complex", "_nested_view_from_buffer", "_copy_from",
-      "_copy_from_and_resize", "_local_scalar_dense", "equal", "_fused_sdp_choice", "copy_"};
+      "_copy_from_and_resize", "_local_scalar_dense", "equal", "_fused_sdp_choice", "copy_", "record_stream", "_efficientzerotensor"};
   return names;
 }
 

@@ -16,6 +16,19 @@ bool has_fused() {
   return has;
 }
 
+// Whether the operands fit; what does not fit goes to the composite, whose products and sums say why.
+bool fits(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const std::optional<at::Tensor>& mask) {
+  if (query.size(3) != key.size(3) || key.size(2) != value.size(2)) return false;
+  if (!mask || !mask->defined()) return true;
+  const int64_t scores[4] = {query.size(0), query.size(1), query.size(2), key.size(2)};
+  if (mask->dim() > 4) return false;
+  for (int64_t d = 0; d < mask->dim(); d++) {
+    const int64_t size = mask->size(mask->dim() - 1 - d);
+    if (size != 1 && size != scores[3 - d]) return false;
+  }
+  return true;
+}
+
 int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                const std::optional<at::Tensor>& mask, double dropout, bool /*causal*/,
                std::optional<double> /*scale*/, bool /*enable_gqa*/) {
@@ -24,7 +37,7 @@ int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
       has_fused() && at::globalContext().userEnabledOverrideableSDP() && query.dim() == 4 && key.dim() == 4 &&
       value.dim() == 4 && key.scalar_type() == type && value.scalar_type() == type &&
       c10::isFloatingType(type) && dropout == 0.0 && query.size(1) == key.size(1) && key.size(1) == value.size(1) &&
-      query.size(0) == key.size(0) && !query.is_nested() &&
+      query.size(0) == key.size(0) && !query.is_nested() && fits(query, key, value, mask) &&
       !(mask && mask->defined() && mask->requires_grad() && c10::GradMode::is_enabled());
   return static_cast<int64_t>(fused ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
 }

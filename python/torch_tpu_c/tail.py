@@ -49,9 +49,16 @@ def _find(name: str, overload: str):
 
 @functools.cache
 def _table() -> dict:
-    from torch._decomp import core_aten_decompositions
+    from torch._decomp import core_aten_decompositions, decomposition_table
 
-    return dict(core_aten_decompositions().items())
+    # torch's curated set, and of the rest those written in plain ATen (references may come back to the op itself).
+    table = {
+        op: function
+        for op, function in decomposition_table.items()
+        if getattr(function, "__module__", "") == "torch._decomp.decompositions"
+    }
+    table.update(core_aten_decompositions().items())
+    return table
 
 
 def _functional(op):
