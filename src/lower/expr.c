@@ -89,3 +89,14 @@ V tt_lx_chebyshev(tt_lower_t* L, V x, size_t count, const double* c) {
   }
   return ADD(SUB(MUL(x, b1), b2), K(x, 0.5 * c[0]));
 }
+
+// From the side of the larger real part; -inf is the neutral element.
+V tt_lx_complex_logaddexp(tt_lower_t* L, V x, V y) {
+  if (!x || !y) return NULL;
+  V first = GE(REAL(x), REAL(y)), high = SEL(first, x, y), low = SEL(first, y, x);
+  V gone = EQ(REAL(low), K(REAL(low), -INFINITY)), same = SUB(low, high);
+  V nothing = tt_b_complex(L->b, K(REAL(low), -INFINITY), K(REAL(low), 0));
+  V power = EXP(SEL(gone, nothing, same));
+  V sum = ADD(high, LOG(ADD(K(power, 1), SEL(gone, K(power, 0), power))));
+  return SEL(gone, high, sum);
+}

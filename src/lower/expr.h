@@ -54,6 +54,8 @@ V tt_lx_floor_divide(tt_lower_t* L, V x, V y);
 // sum of c[i] x^i (Horner), c ascending; Chebyshev sum with c[0] halved, argument in [-1, 1].
 V tt_lx_polynomial(tt_lower_t* L, V x, size_t count, const double* c);
 V tt_lx_chebyshev(tt_lower_t* L, V x, size_t count, const double* c);
+// log(exp(x) + exp(y)) of complex values.
+V tt_lx_complex_logaddexp(tt_lower_t* L, V x, V y);
 // ZeroDivisionError for an integer divisor that holds a zero.
 void tt_lx_check_divisor(tt_lower_t* L, V y);
 

@@ -213,7 +213,11 @@ TT_LOWERING(hypot) {
 static void log_add(tt_lower_t* L, bool base2) {
   V x, y;
   tt_dtype_t dtype = binary_wide(L, true, true, &x, &y);
-  if (tt_dtype_is_complex(dtype)) refuse(L, base2 ? "logaddexp2_cpu" : "logaddexp_cpu", dtype);
+  if (tt_dtype_is_complex(dtype)) {
+    if (base2) refuse(L, "logaddexp2_cpu", dtype);
+    tt_l_return(L, tt_lx_complex_logaddexp(L, x, y));
+    return;
+  }
   V difference = NEG(ABS(SUB(x, y)));
   V tail = base2 ? MUL(LOG1P(EXP(MUL(difference, K(x, 0.6931471805599453)))), K(x, 1.4426950408889634)) : LOG1P(EXP(difference));
   V same_infinity = AND(EQ(x, y), EQ(ABS(x), K(x, INFINITY)));

@@ -179,11 +179,68 @@ static tt_dtype_t two_operands(tt_lower_t* L, V* x, V* y) {
   *y = values[1];
   return dtype;
 }
+// Hurwitz zeta: terms until q > 9 (many where q is very negative), then the Euler-Maclaurin tail.
+static V zeta_value(tt_lower_t* L, V s, V q_in) {
+  if (!s || !q_in) return NULL;
+  V one = K(s, 1), zero = K(s, 0), nan = K(s, NAN), infinity = K(s, INFINITY);
+  V pole = AND(LE(q_in, zero), EQ(q_in, FLOOR(q_in)));
+  V undefined = OR(LT(s, one), AND(LT(q_in, zero), NE(s, FLOOR(s))));
+  V plain = AND(AND(GT(s, one), TT_B1(IS_FINITE, q_in)), AND(NOT(pole), NOT(undefined)));
+  V q = SEL(plain, q_in, K(s, 10)), power = SEL(plain, s, K(s, 2));
+  V state[3] = {tt_b_scalar_f64(L->b, tt_lx_dtype(s), 0), q, zero};
+  tt_op_t* loop = tt_b_while(L->b, 3, state);
+  if (!loop) return NULL;
+  tt_block_t* saved = tt_b_region_begin(L->b, loop, 0, 0, NULL);
+  V k = tt_b_region_arg(loop, 0, 0), at = tt_b_region_arg(loop, 0, 1);
+  V more = AND(tt_lx_reduce_all(L, TT_OP_OR, LE(at, K(at, 9))), LT(k, K(k, 100000)));
+  tt_b_region_end(L->b, saved, 1, &more);
+  saved = tt_b_region_begin(L->b, loop, 1, 0, NULL);
+  V k0_arg = tt_b_region_arg(loop, 1, 0), a = tt_b_region_arg(loop, 1, 1), sum = tt_b_region_arg(loop, 1, 2);
+  V open = LE(a, K(a, 9));
+  V next[3] = {ADD(k0_arg, K(k0_arg, 1)), SEL(open, ADD(a, one), a), SEL(open, ADD(sum, POW(a, NEG(power))), sum)};
+  tt_b_region_end(L->b, saved, 3, next);
+  a = &loop->results[1];
+  sum = &loop->results[2];
+  V last = POW(a, NEG(power));   // a^-s
+  sum = ADD(sum, ADD(DIV(MUL(last, a), SUB(power, one)), MUL(last, K(s, 0.5))));
+  // B_2j / (2j)!
+  static const double bernoulli[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
+                                     -691.0 / 1307674368000.0, 1.0 / 74724249600.0, -3617.0 / 10670622842880000.0};
+  V term = DIV(MUL(last, power), a), square = MUL(a, a);
+  for (int j = 0; j < 8; ++j) {
+    sum = ADD(sum, MUL(term, K(s, bernoulli[j])));
+    V rise = MUL(ADD(power, K(s, 2 * j + 1)), ADD(power, K(s, 2 * j + 2)));
+    term = DIV(MUL(term, rise), square);
+  }
+  V edge = SEL(EQ(q_in, infinity), zero, nan);
+  edge = SEL(undefined, nan, edge);
+  edge = SEL(pole, infinity, edge);
+  edge = SEL(EQ(s, one), infinity, SEL(LT(s, one), nan, edge));
+  return SEL(plain, sum, edge);
+}
+
 TT_LOWERING(zeta) {
   V x, q;
   tt_dtype_t dtype = two_operands(L, &x, &q);
-  tt_l_return(L, CAST(TT_B2(CHLO_ZETA, x, q), dtype));
+  tt_l_return(L, CAST(zeta_value(L, x, q), dtype));
 }
+// Steps and reflection of the CPU kernel: near the poles sin(pi x) decides the last digits.
+static V trigamma(tt_lower_t* L, V x) {
+  V one = K(x, 1), reflect = LT(x, K(x, 0.5)), sine = SIN(MUL(x, K(x, M_PI)));
+  V result = SEL(reflect, NEG(DIV(K(x, M_PI * M_PI), MUL(sine, sine))), K(x, 0));
+  x = SEL(reflect, SUB(one, x), x);
+  for (int i = 0; i < 6; ++i) {
+    result = ADD(result, DIV(one, MUL(x, x)));
+    x = ADD(x, one);
+  }
+  V square = DIV(one, MUL(x, x));
+  V tail = SUB(K(x, 1.0 / 30), DIV(square, K(x, 42)));
+  tail = MUL(square, SUB(K(x, 1.0 / 6), MUL(square, tail)));
+  tail = DIV(ADD(ADD(one, DIV(one, MUL(K(x, 2), x))), tail), x);
+  result = ADD(result, tail);
+  return SEL(reflect, NEG(result), result);
+}
+
 TT_LOWERING(polygamma) {
   int64_t n = tt_l_int(L, 0, 0);
   V narrow = float_operand(L, 1), x = UP(narrow), value;
@@ -193,9 +250,11 @@ TT_LOWERING(polygamma) {
   }
   if (n == 0) {
     value = SEL(EQ(x, K(x, 0)), tt_lx_copysign(L, K(x, INFINITY), NEG(x)), TT_B1(CHLO_DIGAMMA, x));
+  } else if (n == 1) {
+    value = trigamma(L, x);
   } else {   // (-1)^(n+1) n! zeta(n + 1, x)
     double factorial = tgamma((double)n + 1);
-    value = MUL(K(x, n % 2 ? factorial : -factorial), TT_B2(CHLO_ZETA, K(x, (double)n + 1), x));
+    value = MUL(K(x, n % 2 ? factorial : -factorial), zeta_value(L, K(x, (double)n + 1), x));
   }
   tt_l_return(L, CAST(value, tt_lx_dtype(narrow)));
 }

@@ -486,8 +486,22 @@ TT_LOWERING(logcumsumexp) {
   if (x && tt_lx_is_int_or_bool(tt_lx_dtype(x))) {
     tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"logcumsumexp_out_cpu\" not implemented for '%s'", tt_lx_torch_name(tt_lx_dtype(x)));
   }
-  if (tt_dtype_is_complex(tt_lx_dtype(x))) tt_builder_fail(L->b, TT_UNIMPLEMENTED, "_logcumsumexp of complex");
   int64_t dim = tt_l_dim(L, tt_l_int(L, 1, 0), tt_lx_rank(x));
+  if (tt_dtype_is_complex(tt_lx_dtype(x))) {   // log2(n) shifted combinations
+    int64_t n = x->type->rank ? tt_lx_static_size(L, x, dim) : 1;
+    char bits[16];
+    static const double neutral[2] = {-INFINITY, 0};
+    tt_scalar_store_complex(tt_lx_dtype(x), neutral, bits);
+    V fill = tt_b_constant(L->b, tt_b_type(L->b, tt_lx_dtype(x), 0, NULL), bits, true);
+    for (int64_t step = 1; step < n; step *= 2) {
+      int64_t low[TT_MAX_RANK] = {0}, high[TT_MAX_RANK] = {0};
+      low[dim] = step;
+      V moved = tt_b_pad(L->b, tt_lx_slice_dim(L, x, dim, 0, n - step, 1), fill, low, high, NULL);
+      x = tt_lx_complex_logaddexp(L, x, moved);
+    }
+    tt_l_return(L, x);
+    return;
+  }
   tt_l_return(L, CAST(tt_lx_cumulative(L, wide, dim, "logsumexp", false), tt_lx_dtype(x)));
 }
 
