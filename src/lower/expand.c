@@ -1,18 +1,28 @@
-// Replaces the composites of ir/composites.def by calls of functions that hold their StableHLO bodies, in a copy
-// of the module. tt.check disappears: a foreign plugin has no place to report to.
+// Replaces the composites of ir/composites.def by calls of functions that hold their StableHLO bodies, in a
+// copy of the module. tt.check disappears: a foreign plugin has no place to report to.
 #include "lower/expand.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static const struct { const char* name; tt_expand_fn_t expand; } bodies[] = {
-  {"tt.strided_read", tt_expand_strided_read}, {"tt.strided_write", tt_expand_strided_write}, {"tt.rng", tt_expand_rng},
-  {"tt.softmax", tt_expand_softmax}, {"tt.softmax_backward", tt_expand_softmax_backward},
-  {"tt.layer_norm", tt_expand_layer_norm}, {"tt.sdpa", tt_expand_sdpa}, {"tt.sdpa_backward", tt_expand_sdpa_backward},
-  {"tt.cumulative", tt_expand_cumulative},
+static const struct {
+  const char* name;
+  tt_expand_fn_t expand;
+} bodies[] = {
+    {"tt.strided_read", tt_expand_strided_read},
+    {"tt.strided_write", tt_expand_strided_write},
+    {"tt.rng", tt_expand_rng},
+    {"tt.softmax", tt_expand_softmax},
+    {"tt.softmax_backward", tt_expand_softmax_backward},
+    {"tt.layer_norm", tt_expand_layer_norm},
+    {"tt.sdpa", tt_expand_sdpa},
+    {"tt.sdpa_backward", tt_expand_sdpa_backward},
+    {"tt.cumulative", tt_expand_cumulative},
 };
 
-static const tt_attr_t* composite_attr(const tt_expand_t* e, tt_attr_name_t name) { return tt_composite_attr(e->op, name); }
+static const tt_attr_t* composite_attr(const tt_expand_t* e, tt_attr_name_t name) {
+  return tt_composite_attr(e->op, name);
+}
 int64_t tt_expand_int(const tt_expand_t* e, tt_attr_name_t name, int64_t fallback) {
   const tt_attr_t* a = composite_attr(e, name);
   return a && a->kind == TT_AK_INT ? a->i : fallback;
@@ -60,13 +70,15 @@ static tt_status_t expand_op(walk_t* w, tt_op_t* op) {
   }
   if (!expand) return tt_status_create(TT_UNIMPLEMENTED, "the composite %s has no StableHLO body", name);
   tt_builder_t* b = w->L->b;
-  if (op->operand_count > 16 || op->result_count > 4) return tt_status_create(TT_INTERNAL, "%s: too many operands", name);
+  if (op->operand_count > 16 || op->result_count > 4)
+    return tt_status_create(TT_INTERNAL, "%s: too many operands", name);
   const tt_type_t* types[16];
   V in[16];
   for (uint32_t i = 0; i < op->operand_count; ++i) types[i] = op->operands[i]->type;
   char text[64];
   snprintf(text, sizeof text, "tt_body_%u", w->made++);
-  tt_func_t* func = tt_b_func_begin(b, tt_arena_strndup(&b->module->arena, text, strlen(text)), false, op->operand_count, types);
+  tt_func_t* func = tt_b_func_begin(b, tt_arena_strndup(&b->module->arena, text, strlen(text)), false,
+                                    op->operand_count, types);
   if (!func) return tt_builder_take_status(b);
   for (uint32_t i = 0; i < op->operand_count; ++i) in[i] = tt_b_func_arg(func, i);
   tt_expand_t e = {.L = w->L, .op = op, .in = in};
@@ -91,7 +103,8 @@ static tt_status_t expand_op(walk_t* w, tt_op_t* op) {
 static tt_status_t expand_block(walk_t* w, tt_block_t* block) {
   for (tt_op_t *op = block->first, *next; op; op = next) {
     next = op->next;
-    for (uint32_t r = 0; r < op->region_count; ++r) TT_RETURN_IF_ERROR(expand_block(w, &op->regions[r].block));
+    for (uint32_t r = 0; r < op->region_count; ++r)
+      TT_RETURN_IF_ERROR(expand_block(w, &op->regions[r].block));
     TT_RETURN_IF_ERROR(expand_op(w, op));
   }
   return TT_OK_STATUS;

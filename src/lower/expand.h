@@ -1,4 +1,5 @@
-// Bodies of the composites (expand_bodies.c, expand_attention.c): the insertion point is inside the new function.
+// Bodies of the composites (expand_bodies.c, expand_attention.c): the insertion point is inside the new
+// function.
 #ifndef TT_LOWER_EXPAND_H_
 #define TT_LOWER_EXPAND_H_
 

@@ -31,14 +31,16 @@ static V flat_as(tt_lower_t* L, V v, tt_dtype_t dtype) {
   if (tt_dtype_is_complex(dtype) && flat) {
     int64_t dims[2] = {tt_lx_size(flat, 0) / 2, 2};
     V pairs = tt_b_reshape(L->b, flat, 2, dims);
-    V re = tt_lx_flatten(L, tt_lx_slice_dim(L, pairs, 1, 0, 1, 1)), im = tt_lx_flatten(L, tt_lx_slice_dim(L, pairs, 1, 1, 2, 1));
+    V re = tt_lx_flatten(L, tt_lx_slice_dim(L, pairs, 1, 0, 1, 1)),
+      im = tt_lx_flatten(L, tt_lx_slice_dim(L, pairs, 1, 1, 2, 1));
     return tt_b_complex(L->b, re, im);
   }
   return dtype == TT_DTYPE_PRED ? CAST(flat, dtype) : flat;
 }
 
 // Row-major element numbers of a strided view, as the shape `like` in i64.
-static V strided_index(tt_lower_t* L, size_t rank, const int64_t* sizes, const int64_t* strides, int64_t offset) {
+static V strided_index(tt_lower_t* L, size_t rank, const int64_t* sizes, const int64_t* strides,
+                       int64_t offset) {
   const tt_type_t* type = tt_b_type(L->b, TT_DTYPE_S64, rank, sizes);
   if (!type) return NULL;
   V sum = tt_b_splat_i64(L->b, type, offset);
@@ -49,9 +51,11 @@ static V strided_index(tt_lower_t* L, size_t rank, const int64_t* sizes, const i
   return sum;
 }
 
-// Views made by slicing, stepping, permuting and expanding need no gather: with strides in falling order, each a
-// multiple of the next and wide enough for it, the view is flat[offset:] reshaped to (n0, s0/s1, s1/s2, ...) and cut.
-static V nested_read(tt_lower_t* L, V flat, size_t rank, const int64_t* sizes, const int64_t* strides, int64_t offset) {
+// Views made by slicing, stepping, permuting and expanding need no gather: with strides in falling order,
+// each a multiple of the next and wide enough for it, the view is flat[offset:] reshaped to (n0, s0/s1,
+// s1/s2, ...) and cut.
+static V nested_read(tt_lower_t* L, V flat, size_t rank, const int64_t* sizes, const int64_t* strides,
+                     int64_t offset) {
   size_t order[TT_MAX_RANK], count = 0;
   for (size_t d = 0; d < rank; ++d) {
     if (sizes[d] == 1 || strides[d] == 0) continue;
@@ -62,7 +66,8 @@ static V nested_read(tt_lower_t* L, V flat, size_t rank, const int64_t* sizes, c
     }
     order[at] = d;
   }
-  int64_t dims[TT_MAX_RANK + 1], starts[TT_MAX_RANK + 1] = {0}, limits[TT_MAX_RANK + 1], steps[TT_MAX_RANK + 1];
+  int64_t dims[TT_MAX_RANK + 1], starts[TT_MAX_RANK + 1] = {0}, limits[TT_MAX_RANK + 1],
+                                                      steps[TT_MAX_RANK + 1];
   if (count > TT_MAX_RANK - 1) return NULL;
   for (size_t i = 0; i < count; ++i) {
     int64_t stride = strides[order[i]];
@@ -125,7 +130,9 @@ void tt_expand_strided_read(tt_expand_t* e) {
   }
   V index = strided_index(L, sizes.size, sizes.data, strides.data, offset);
   int64_t zero = 0, one = 1;
-  tt_gather_dims_t dims = {.collapsed_slice_dims = {&zero, 1}, .start_index_map = {&zero, 1}, .index_vector_dim = (int64_t)sizes.size};
+  tt_gather_dims_t dims = {.collapsed_slice_dims = {&zero, 1},
+                           .start_index_map = {&zero, 1},
+                           .index_vector_dim = (int64_t)sizes.size};
   e->out[0] = tt_b_gather(L->b, flat, tt_lx_unsqueeze(L, index, (int64_t)sizes.size), &dims, &one, false);
 }
 
@@ -142,10 +149,12 @@ void tt_expand_strided_write(tt_expand_t* e) {
   V flat = flat_as(L, base, tt_lx_dtype(value));
   V index = strided_index(L, value->type->rank, value->type->dims, strides.data, offset);
   index = tt_lx_unsqueeze(L, tt_lx_flatten(L, index), 1);
-  tt_scatter_dims_t dims = {.inserted_window_dims = {&zero, 1}, .scatter_dims_to_operand_dims = {&zero, 1}, .index_vector_dim = 1};
+  tt_scatter_dims_t dims = {
+      .inserted_window_dims = {&zero, 1}, .scatter_dims_to_operand_dims = {&zero, 1}, .index_vector_dim = 1};
   V written = tt_b_scatter(L->b, TT_OP_INVALID, flat, index, tt_lx_flatten(L, value), &dims, false, true);
   written = flat_as(L, written, type->dtype);
-  if (written && tt_lx_size(written, 0) != tt_type_elems(type)) {   // bytes behind the last whole element of the view
+  if (written &&
+      tt_lx_size(written, 0) != tt_type_elems(type)) {   // bytes behind the last whole element of the view
     V tail = tt_lx_slice_dim(L, tt_lx_flatten(L, base), 0, tt_lx_size(written, 0), tt_type_elems(type), 1);
     V parts[2] = {written, tail};
     written = tt_b_concatenate(L->b, 2, parts, 0);
@@ -154,7 +163,9 @@ void tt_expand_strided_write(tt_expand_t* e) {
 }
 
 // ---- random words (design D11) -----------------------------------------------------------------
-static V low_word(tt_lower_t* L, V wide) { return tt_b_convert(L->b, AND(wide, tt_lx_splat_i64(L, wide, 0xffffffff)), TT_DTYPE_U32); }
+static V low_word(tt_lower_t* L, V wide) {
+  return tt_b_convert(L->b, AND(wide, tt_lx_splat_i64(L, wide, 0xffffffff)), TT_DTYPE_U32);
+}
 static V high_word(tt_lower_t* L, V wide) {
   return tt_b_convert(L->b, TT_B2(SHIFT_RIGHT_LOGICAL, wide, tt_lx_splat_i64(L, wide, 32)), TT_DTYPE_U32);
 }
@@ -167,7 +178,8 @@ static V philox(tt_lower_t* L, V seed, V offset, int64_t blocks) {
   V first = TT_B2(SHIFT_RIGHT_LOGICAL, offset, tt_b_scalar_i64(L->b, TT_DTYPE_U64, 2));
   V counter = ADD(tt_b_iota(L->b, wide_type, 0), tt_b_broadcast_to(L->b, first, 1, &blocks));
   V c0 = low_word(L, counter), c1 = high_word(L, counter), c2 = tt_b_splat_i64(L->b, type, 0), c3 = c2;
-  V k0 = tt_b_broadcast_to(L->b, low_word(L, seed), 1, &blocks), k1 = tt_b_broadcast_to(L->b, high_word(L, seed), 1, &blocks);
+  V k0 = tt_b_broadcast_to(L->b, low_word(L, seed), 1, &blocks),
+    k1 = tt_b_broadcast_to(L->b, high_word(L, seed), 1, &blocks);
   V m0 = tt_b_splat_i64(L->b, wide_type, 0xD2511F53), m1 = tt_b_splat_i64(L->b, wide_type, 0xCD9E8D57);
   for (int round = 0; round < 10; ++round) {
     if (round > 0) {
@@ -179,7 +191,8 @@ static V philox(tt_lower_t* L, V seed, V offset, int64_t blocks) {
     V n2 = XOR(XOR(high_word(L, p0), c3), k1), n3 = low_word(L, p0);
     c0 = n0, c1 = n1, c2 = n2, c3 = n3;
   }
-  V lanes[4] = {tt_lx_unsqueeze(L, c0, 1), tt_lx_unsqueeze(L, c1, 1), tt_lx_unsqueeze(L, c2, 1), tt_lx_unsqueeze(L, c3, 1)};
+  V lanes[4] = {tt_lx_unsqueeze(L, c0, 1), tt_lx_unsqueeze(L, c1, 1), tt_lx_unsqueeze(L, c2, 1),
+                tt_lx_unsqueeze(L, c3, 1)};
   return tt_b_concatenate(L->b, 4, lanes, 1);
 }
 
@@ -210,7 +223,8 @@ void tt_expand_rng(tt_expand_t* e) {
   const char* kind = tt_expand_text(e, TT_ATTR_DISTRIBUTION);
   int64_t n = tt_type_elems(type);
   if (n <= 0) {
-    e->out[0] = n == 0 ? tt_b_splat_f64(L->b, type, 0) : tt_builder_fail(L->b, TT_UNIMPLEMENTED, "a symbolic shape");
+    e->out[0] =
+        n == 0 ? tt_b_splat_f64(L->b, type, 0) : tt_builder_fail(L->b, TT_UNIMPLEMENTED, "a symbolic shape");
     return;
   }
   bool is_wide = tt_dtype_bytes(type->dtype) == 8, normal = !strcmp(kind, "normal");
@@ -218,12 +232,14 @@ void tt_expand_rng(tt_expand_t* e) {
   V words = tt_lx_flatten(L, philox(L, e->in[0], e->in[1], (words_count + 3) / 4));
   V value;
   if (!strcmp(kind, "bits")) {
-    value = is_wide ? pair_of(L, every(L, words, 0, 2, n), every(L, words, 1, 2, n)) : every(L, words, 0, 1, n);
+    value =
+        is_wide ? pair_of(L, every(L, words, 0, 2, n), every(L, words, 1, 2, n)) : every(L, words, 0, 1, n);
     value = tt_b_convert(L->b, value, type->dtype);
   } else {
     V u, v = NULL;
     if (is_wide) {
-      u = unit_f64(L, pair_of(L, every(L, words, 0, per_element, n), every(L, words, 1, per_element, n)), normal);
+      u = unit_f64(L, pair_of(L, every(L, words, 0, per_element, n), every(L, words, 1, per_element, n)),
+                   normal);
       if (normal) v = unit_f64(L, pair_of(L, every(L, words, 2, 4, n), every(L, words, 3, 4, n)), 0);
     } else {
       u = unit_f32(L, every(L, words, 0, per_element, n), normal);
@@ -309,12 +325,18 @@ void tt_expand_cumulative(tt_expand_t* e) {
   bool reverse = tt_expand_bool(e, TT_ATTR_REVERSE);
   const char* op = tt_expand_text(e, TT_ATTR_OP);
   x = UP(x);
-  tt_op_kind_t kind = !strcmp(op, "sum") ? TT_OP_ADD : !strcmp(op, "prod") ? TT_OP_MULTIPLY
-                    : !strcmp(op, "max") ? TT_OP_MAXIMUM : !strcmp(op, "min") ? TT_OP_MINIMUM : TT_OP_INVALID;
+  tt_op_kind_t kind = !strcmp(op, "sum")    ? TT_OP_ADD
+                      : !strcmp(op, "prod") ? TT_OP_MULTIPLY
+                      : !strcmp(op, "max")  ? TT_OP_MAXIMUM
+                      : !strcmp(op, "min")  ? TT_OP_MINIMUM
+                                            : TT_OP_INVALID;
   V zero = tt_b_scalar_f64(L->b, tt_lx_dtype(x), 0), neutral;
   if (kind == TT_OP_INVALID) neutral = tt_b_scalar_f64(L->b, tt_lx_dtype(x), -INFINITY);
-  else neutral = kind == TT_OP_ADD ? zero : kind == TT_OP_MULTIPLY ? tt_b_scalar_f64(L->b, tt_lx_dtype(x), 1)
-               : kind == TT_OP_MAXIMUM ? tt_lx_splat_lowest(L, zero) : tt_lx_splat_max(L, zero);
+  else
+    neutral = kind == TT_OP_ADD        ? zero
+              : kind == TT_OP_MULTIPLY ? tt_b_scalar_f64(L->b, tt_lx_dtype(x), 1)
+              : kind == TT_OP_MAXIMUM  ? tt_lx_splat_lowest(L, zero)
+                                       : tt_lx_splat_max(L, zero);
   for (int64_t step = 1; step < n; step *= 2) {
     int64_t low[TT_MAX_RANK] = {0}, high[TT_MAX_RANK] = {0};
     (reverse ? high : low)[axis] = step;

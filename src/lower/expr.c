@@ -14,7 +14,8 @@ static tt_dtype_t bits_dtype(tt_dtype_t dtype) {
 V tt_lx_sign_bit(tt_lower_t* L, V x) {
   if (!x) return NULL;
   tt_dtype_t d = tt_lx_dtype(x);
-  if (d == TT_DTYPE_PRED || tt_dtype_is_unsigned_int(d)) return tt_lx_full(L, TT_DTYPE_PRED, x->type->rank, x->type->dims, 0);
+  if (d == TT_DTYPE_PRED || tt_dtype_is_unsigned_int(d))
+    return tt_lx_full(L, TT_DTYPE_PRED, x->type->rank, x->type->dims, 0);
   V bits = tt_dtype_is_float(d) ? tt_b_bitcast(L->b, x, bits_dtype(d)) : x;
   return LT(bits, tt_lx_splat_i64(L, bits, 0));
 }

@@ -15,10 +15,12 @@ static V bag_of(tt_lower_t* L, V offsets, int64_t count) {
 }
 
 TT_LOWERING(embedding_bag) {
-  V weight = tt_l_tensor(L, 0), indices = tt_l_tensor(L, 1), offsets = tt_l_tensor(L, 2), scale = tt_l_tensor_or_null(L, 6);
+  V weight = tt_l_tensor(L, 0), indices = tt_l_tensor(L, 1), offsets = tt_l_tensor(L, 2),
+    scale = tt_l_tensor_or_null(L, 6);
   if (!weight || !indices || !offsets) return;
   int64_t mode = tt_l_int(L, 4, BAG_SUM), padding = tt_l_int(L, 8, -1);
-  int64_t rows = tt_lx_static_size(L, weight, 0), width = tt_lx_static_size(L, weight, 1), count = tt_lx_numel(L, indices);
+  int64_t rows = tt_lx_static_size(L, weight, 0), width = tt_lx_static_size(L, weight, 1),
+          count = tt_lx_numel(L, indices);
   int64_t bags = tt_lx_static_size(L, offsets, 0) - (tt_l_bool(L, 7, false) ? 1 : 0);
   tt_dtype_t dtype = tt_lx_dtype(weight), index_dtype = tt_lx_dtype(indices);
   if (scale && mode != BAG_SUM) {
@@ -30,7 +32,8 @@ TT_LOWERING(embedding_bag) {
   tt_lx_check_range(L, index, 0, rows, TT_INVALID_ARGUMENT,
                     "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {0}");
   int64_t shape[2] = {bags, width};
-  V counted = padding < 0 ? NULL : NE(index, tt_lx_splat_i64(L, index, padding < 0 ? padding + rows : padding));
+  V counted =
+      padding < 0 ? NULL : NE(index, tt_lx_splat_i64(L, index, padding < 0 ? padding + rows : padding));
   V place = counted ? SEL(counted, bag, tt_lx_splat_i64(L, bag, bags)) : bag;   // out of range: dropped
   V sizes = tt_lx_full(L, TT_DTYPE_S64, 1, &bags, 0);
   sizes = tt_lx_scatter_rows(L, TT_OP_ADD, sizes, place, tt_lx_splat_i64(L, place, 1), false);
@@ -46,7 +49,9 @@ TT_LOWERING(embedding_bag) {
     V position = count ? tt_lx_iota(L, TT_DTYPE_S64, taken, 0) : NULL;
     V best = tt_lx_full(L, TT_DTYPE_S64, 2, shape, 0);
     if (count) {
-      V reached = EQ(taken, tt_lx_take_rows(L, result, MIN(MAX(bag, K(bag, 0)), tt_lx_splat_i64(L, bag, TT_MAX(bags - 1, 0)))));
+      V reached = EQ(
+          taken,
+          tt_lx_take_rows(L, result, MIN(MAX(bag, K(bag, 0)), tt_lx_splat_i64(L, bag, TT_MAX(bags - 1, 0)))));
       V candidate = SEL(reached, position, tt_lx_splat_i64(L, position, count));
       V none = tt_lx_splat_i64(L, best, count);
       best = tt_lx_scatter_rows(L, TT_OP_MINIMUM, none, place, candidate, false);
@@ -68,12 +73,13 @@ TT_LOWERING(embedding_bag) {
   tt_l_return(L, where);
 }
 
-static void bag_backward(tt_lower_t* L, V bag, uint32_t size_arg, uint32_t max_arg, uint32_t weights_arg, uint32_t freq_arg,
-                         uint32_t mode_arg, uint32_t scale_arg, uint32_t padding_arg) {
+static void bag_backward(tt_lower_t* L, V bag, uint32_t size_arg, uint32_t max_arg, uint32_t weights_arg,
+                         uint32_t freq_arg, uint32_t mode_arg, uint32_t scale_arg, uint32_t padding_arg) {
   V grad = tt_l_tensor(L, 0), indices = tt_l_tensor(L, 1), sizes = tt_l_tensor(L, size_arg);
   if (!grad || !indices || !bag || !sizes) return;
   V scale = tt_l_tensor_or_null(L, scale_arg);
-  int64_t rows = tt_l_int(L, weights_arg, 0), mode = tt_l_int(L, mode_arg, BAG_SUM), padding = tt_l_int(L, padding_arg, -1);
+  int64_t rows = tt_l_int(L, weights_arg, 0), mode = tt_l_int(L, mode_arg, BAG_SUM),
+          padding = tt_l_int(L, padding_arg, -1);
   int64_t width = tt_lx_static_size(L, grad, 1), shape[2] = {rows, width}, count = tt_lx_numel(L, indices);
   tt_dtype_t dtype = tt_lx_dtype(grad);
   V wide = UP(grad), result = tt_lx_full(L, tt_lx_dtype(wide), 2, shape, 0);
@@ -82,7 +88,8 @@ static void bag_backward(tt_lower_t* L, V bag, uint32_t size_arg, uint32_t max_a
     tt_l_return(L, CAST(result, dtype));
     return;
   }
-  if (mode == BAG_MAX) {   // each element of grad goes to the row that gave the maximum; empty bags give nothing
+  if (mode ==
+      BAG_MAX) {   // each element of grad goes to the row that gave the maximum; empty bags give nothing
     V best = CAST(tt_l_tensor(L, max_arg), TT_DTYPE_S64);
     V full = tt_lx_along(L, CAST(sizes, TT_DTYPE_S64), 0, best);
     best = SEL(EQ(full, K(full, 0)), tt_lx_splat_i64(L, best, rows), best);
@@ -100,11 +107,13 @@ static void bag_backward(tt_lower_t* L, V bag, uint32_t size_arg, uint32_t max_a
   }
   if (scale) updates = MUL(updates, tt_lx_along(L, CAST(scale, tt_lx_dtype(updates)), 0, updates));
   if (tt_l_bool(L, freq_arg, false)) {
-    V zeros = tt_lx_full(L, tt_lx_dtype(updates), 1, &rows, 0), ones = tt_lx_full(L, tt_lx_dtype(updates), 1, &count, 1);
+    V zeros = tt_lx_full(L, tt_lx_dtype(updates), 1, &rows, 0),
+      ones = tt_lx_full(L, tt_lx_dtype(updates), 1, &count, 1);
     V frequency = tt_lx_take_flat(L, tt_lx_scatter_rows(L, TT_OP_ADD, zeros, index, ones, false), index);
     updates = DIV(updates, tt_lx_along(L, frequency, 0, updates));
   }
-  if (padding >= 0) index = SEL(EQ(index, tt_lx_splat_i64(L, index, padding)), tt_lx_splat_i64(L, index, rows), index);
+  if (padding >= 0)
+    index = SEL(EQ(index, tt_lx_splat_i64(L, index, padding)), tt_lx_splat_i64(L, index, rows), index);
   tt_l_return(L, CAST(tt_lx_scatter_rows(L, TT_OP_ADD, result, index, updates, false), dtype));
 }
 TT_LOWERING(embedding_bag_dense_backward) {
@@ -117,11 +126,13 @@ TT_LOWERING(embedding_bag_backward) {
     tt_builder_fail(L->b, TT_UNIMPLEMENTED, "sparse gradients");
     return;
   }
-  if (bag && indices && tt_lx_numel(L, bag) != tt_lx_numel(L, indices)) bag = bag_of(L, tt_l_tensor(L, 2), tt_lx_numel(L, indices));
+  if (bag && indices && tt_lx_numel(L, bag) != tt_lx_numel(L, indices))
+    bag = bag_of(L, tt_l_tensor(L, 2), tt_lx_numel(L, indices));
   bag_backward(L, bag, 4, 5, 6, 7, 8, 10, 11);
 }
 TT_LOWERING(embedding_bag_scale_backward) {
-  V grad = tt_l_tensor(L, 0), weight = tt_l_tensor(L, 1), indices = tt_l_tensor(L, 2), bag = CAST(tt_l_tensor(L, 4), TT_DTYPE_S64);
+  V grad = tt_l_tensor(L, 0), weight = tt_l_tensor(L, 1), indices = tt_l_tensor(L, 2),
+    bag = CAST(tt_l_tensor(L, 4), TT_DTYPE_S64);
   if (!grad || !weight || !indices || !bag) return;
   int64_t padding = tt_l_int(L, 6, -1), one = 1, count = tt_lx_numel(L, indices);
   V index = tt_lx_flatten(L, CAST(indices, TT_DTYPE_S64));
@@ -139,7 +150,8 @@ static void histogram_of(tt_lower_t* L, V x, V edges, V weight, bool density) {
   int64_t bins = tt_lx_static_size(L, edges, 0) - 1;
   tt_dtype_t dtype = tt_lx_dtype(x);
   x = tt_lx_flatten(L, x);
-  V place = SUB(tt_lx_search_sorted(L, edges, x, true), tt_lx_splat_i64(L, tt_lx_full(L, TT_DTYPE_S64, 1, x ? x->type->dims : &bins, 0), 1));
+  V place = SUB(tt_lx_search_sorted(L, edges, x, true),
+                tt_lx_splat_i64(L, tt_lx_full(L, TT_DTYPE_S64, 1, x ? x->type->dims : &bins, 0), 1));
   V last = tt_lx_slice_dim(L, edges, 0, bins, bins + 1, 1);
   V at_end = EQ(x, tt_lx_broadcast_like(L, last, x));
   place = SEL(at_end, tt_lx_splat_i64(L, place, bins - 1), place);
@@ -158,17 +170,20 @@ TT_LOWERING(histogram_count) {
   V x = tt_l_tensor(L, 0);
   if (!x) return;
   if (!tt_dtype_is_float(tt_lx_dtype(x))) {
-    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"histogram_cpu\" not implemented for '%s'", tt_lx_torch_name(tt_lx_dtype(x)));
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"histogram_cpu\" not implemented for '%s'",
+                    tt_lx_torch_name(tt_lx_dtype(x)));
     return;
   }
   int64_t bins = tt_l_int(L, 1, 100), points = bins + 1;
   if (bins <= 0) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "torch.histogramdd(): bins %lld must be positive", (long long)bins);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "torch.histogramdd(): bins %lld must be positive",
+                    (long long)bins);
     return;
   }
   tt_dtype_t dtype = tt_lx_dtype(x);
   V lo, hi;
-  const tt_larg_t* range = 2 < L->arg_count && L->args[2].kind == TT_ARG_FLOATS && L->args[2].count == 2 ? &L->args[2] : NULL;
+  const tt_larg_t* range =
+      2 < L->arg_count && L->args[2].kind == TT_ARG_FLOATS && L->args[2].count == 2 ? &L->args[2] : NULL;
   if (range) {
     lo = tt_b_scalar_f64(L->b, dtype, range->floats[0]);
     hi = tt_b_scalar_f64(L->b, dtype, range->floats[1]);
@@ -186,7 +201,10 @@ TT_LOWERING(histogram_count) {
   V index = tt_b_iota(L->b, type, 0), steps = K(index, (double)bins);
   V wide_lo = tt_lx_broadcast_like(L, low, index), wide_hi = tt_lx_broadcast_like(L, hi, index);
   V step = DIV(SUB(wide_hi, wide_lo), steps);
-  V edges = SEL(LT(index, K(index, (double)(points / 2))), ADD(wide_lo, MUL(step, index)), SUB(wide_hi, MUL(step, SUB(steps, index))));
+  V edges = SEL(LT(index, K(index, (double)(points / 2))), ADD(wide_lo, MUL(step, index)),
+                SUB(wide_hi, MUL(step, SUB(steps, index))));
   histogram_of(L, x, edges, tt_l_tensor_or_null(L, 3), tt_l_bool(L, 4, false));
 }
-TT_LOWERING(histogram_edges) { histogram_of(L, tt_l_tensor(L, 0), tt_l_tensor(L, 1), tt_l_tensor_or_null(L, 2), tt_l_bool(L, 3, false)); }
+TT_LOWERING(histogram_edges) {
+  histogram_of(L, tt_l_tensor(L, 0), tt_l_tensor(L, 1), tt_l_tensor_or_null(L, 2), tt_l_bool(L, 3, false));
+}

@@ -1,12 +1,14 @@
-// Ops whose size depends on data, and their relatives: nonzero, masked_select, unique, bincount, repeat_interleave.
-// Phase 0 gives the size, phase 1 finds it in L->sized.
+// Ops whose size depends on data, and their relatives: nonzero, masked_select, unique, bincount,
+// repeat_interleave. Phase 0 gives the size, phase 1 finds it in L->sized.
 #include <math.h>
 #include <string.h>
 
 #include "lower/expr.h"
 
 static V sizes_1(tt_lower_t* L, V count) { return tt_lx_unsqueeze(L, CAST(count, TT_DTYPE_S64), 0); }
-static V true_count(tt_lower_t* L, V mask) { return tt_lx_reduce_all(L, TT_OP_ADD, CAST(mask, TT_DTYPE_S64)); }
+static V true_count(tt_lower_t* L, V mask) {
+  return tt_lx_reduce_all(L, TT_OP_ADD, CAST(mask, TT_DTYPE_S64));
+}
 static int64_t sized(tt_lower_t* L) {
   if (L->sized_count < 1) tt_builder_fail(L->b, TT_INTERNAL, "the size pass gave no size");
   return L->sized_count ? L->sized[0] : 0;
@@ -17,7 +19,8 @@ V tt_lx_nonzero_flat(tt_lower_t* L, V mask, int64_t count) {
   V zeros = tt_lx_full(L, TT_DTYPE_S64, 1, &count, 0);
   if (count == 0 || tt_lx_numel(L, mask) == 0) return zeros;
   V place = tt_lx_cumulative(L, CAST(mask, TT_DTYPE_S64), 0, "sum", false);
-  place = SEL(mask, SUB(place, tt_lx_splat_i64(L, place, 1)), tt_lx_splat_i64(L, place, count));   // out of range: dropped
+  place = SEL(mask, SUB(place, tt_lx_splat_i64(L, place, 1)),
+              tt_lx_splat_i64(L, place, count));   // out of range: dropped
   return tt_lx_scatter_rows(L, TT_OP_INVALID, zeros, place, tt_lx_iota(L, TT_DTYPE_S64, mask, 0), false);
 }
 
@@ -59,7 +62,8 @@ TT_LOWERING(nonzero_static) {
   }
   (void)one;
   V row = tt_lx_iota(L, TT_DTYPE_S64, result, 0);
-  tt_l_return(L, SEL(LT(row, tt_lx_broadcast_like(L, count, result)), result, tt_lx_splat_i64(L, result, fill)));
+  tt_l_return(L,
+              SEL(LT(row, tt_lx_broadcast_like(L, count, result)), result, tt_lx_splat_i64(L, result, fill)));
 }
 TT_LOWERING(masked_select) {
   V both[2] = {tt_l_tensor(L, 0), tt_l_tensor(L, 1)};
@@ -81,14 +85,17 @@ static V first_flags(tt_lower_t* L, V rows) {
   int64_t n = tt_lx_static_size(L, rows, 0), last = 1;
   V before = tt_lx_pad_dim(L, tt_lx_slice_dim(L, rows, 0, 0, n - 1, 1), 0, 1, 0, 0);
   V differs = tt_b_reduce(L->b, TT_OP_OR, NE(rows, before), 1, &last, false);
-  V first = EQ(tt_lx_iota(L, TT_DTYPE_S64, differs, 0), tt_lx_splat_i64(L, tt_lx_iota(L, TT_DTYPE_S64, differs, 0), 0));
+  V first = EQ(tt_lx_iota(L, TT_DTYPE_S64, differs, 0),
+               tt_lx_splat_i64(L, tt_lx_iota(L, TT_DTYPE_S64, differs, 0), 0));
   return OR(differs, first);
 }
 
 // Row numbers that sort rows [n, m] lexicographically.
 static V row_order(tt_lower_t* L, V rows) {
   int64_t n = tt_lx_static_size(L, rows, 0), m = tt_lx_static_size(L, rows, 1);
-  if (m > 256) return tt_builder_fail(L->b, TT_UNIMPLEMENTED, "unique along a dimension with more than 256 elements a slice");
+  if (m > 256)
+    return tt_builder_fail(L->b, TT_UNIMPLEMENTED,
+                           "unique along a dimension with more than 256 elements a slice");
   V inputs[257];
   for (int64_t k = 0; k < m; ++k) {
     inputs[k] = tt_lx_squeeze(L, tt_lx_slice_dim(L, rows, 1, k, k + 1, 1), 1);
@@ -157,7 +164,9 @@ static void unique_rows(tt_lower_t* L, V rows, bool sort, V* out_rows, V* out_in
 static void unique(tt_lower_t* L, bool sort, bool has_dim, int64_t dim, bool inverse, bool counts) {
   V x = tt_l_tensor(L, 0), rows, places, totals;
   if (!x) return;
-  if (tt_dtype_is_complex(tt_lx_dtype(x))) tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"unique\" not implemented for '%s'", tt_lx_torch_name(tt_lx_dtype(x)));
+  if (tt_dtype_is_complex(tt_lx_dtype(x)))
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"unique\" not implemented for '%s'",
+                    tt_lx_torch_name(tt_lx_dtype(x)));
   V lines = has_dim && x->type->rank ? tt_lx_move_dim(L, x, dim, 0) : tt_lx_flatten(L, x);
   unique_rows(L, lines, sort, &rows, &places, &totals);
   if (L->sized_phase == 0) {
@@ -197,7 +206,8 @@ TT_LOWERING(bincount) {
   int64_t least = tt_l_int(L, 2, 0);
   if (!x) return;
   if (!tt_lx_is_int(tt_lx_dtype(x))) {
-    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"bincount_cpu\" not implemented for '%s'", tt_lx_torch_name(tt_lx_dtype(x)));
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"bincount_cpu\" not implemented for '%s'",
+                    tt_lx_torch_name(tt_lx_dtype(x)));
     return;
   }
   if (x->type->rank != 1) {
@@ -213,13 +223,19 @@ TT_LOWERING(bincount) {
     tt_lx_check(L, GE(index, tt_lx_splat_i64(L, index, 0)), TT_INVALID_ARGUMENT,
                 "bincount only supports 1-d non-negative integral inputs.");
     V floor = tt_b_scalar_i64(L->b, TT_DTYPE_S64, least);
-    V size = tt_lx_numel(L, x) ? MAX(ADD(tt_lx_reduce_all(L, TT_OP_MAXIMUM, index), tt_b_scalar_i64(L->b, TT_DTYPE_S64, 1)), floor) : floor;
+    V size = tt_lx_numel(L, x)
+                 ? MAX(ADD(tt_lx_reduce_all(L, TT_OP_MAXIMUM, index), tt_b_scalar_i64(L->b, TT_DTYPE_S64, 1)),
+                       floor)
+                 : floor;
     tt_l_return(L, sizes_1(L, size));
     return;
   }
   int64_t count = sized(L);
-  tt_dtype_t dtype = !weights ? TT_DTYPE_S64 : tt_lx_dtype(weights) == TT_DTYPE_F32 ? TT_DTYPE_F32 : TT_DTYPE_F64;
-  if (weights && tt_lx_numel(L, x) == 0) dtype = tt_lx_dtype(weights) == TT_DTYPE_F32 ? TT_DTYPE_F32 : TT_DTYPE_F64;
+  tt_dtype_t dtype = !weights                               ? TT_DTYPE_S64
+                     : tt_lx_dtype(weights) == TT_DTYPE_F32 ? TT_DTYPE_F32
+                                                            : TT_DTYPE_F64;
+  if (weights && tt_lx_numel(L, x) == 0)
+    dtype = tt_lx_dtype(weights) == TT_DTYPE_F32 ? TT_DTYPE_F32 : TT_DTYPE_F64;
   V updates = weights ? CAST(weights, dtype) : tt_lx_full(L, dtype, 1, x->type->dims, 1);
   tt_l_return(L, tt_lx_scatter_rows(L, TT_OP_ADD, tt_lx_full(L, dtype, 1, &count, 0), index, updates, false));
 }
@@ -256,7 +272,8 @@ TT_LOWERING(histc) {
   tt_dtype_t out = tt_l_out_dtype(L, 0);
   if (out != TT_DTYPE_INVALID && out != dtype) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                    "torch.histogram: input tensor and hist tensor should have the same dtype, but got input %s and hist %s",
+                    "torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
+                    "%s and hist %s",
                     tt_lx_torch_name(dtype), tt_lx_torch_name(out));
     return;
   }
@@ -283,7 +300,8 @@ TT_LOWERING(histc) {
     V flat = EQ(lo, hi), one = K(lo, 1), new_lo = SEL(flat, SUB(lo, one), lo);
     hi = SEL(flat, ADD(hi, one), hi);
     lo = new_lo;
-    tt_lx_check(L, AND(TT_B1(IS_FINITE, lo), TT_B1(IS_FINITE, hi)), TT_INVALID_ARGUMENT, "range of [min, max] is not finite");
+    tt_lx_check(L, AND(TT_B1(IS_FINITE, lo), TT_B1(IS_FINITE, hi)), TT_INVALID_ARGUMENT,
+                "range of [min, max] is not finite");
   } else {
     lo = tt_b_scalar_f64(L->b, tt_lx_dtype(x), low);
     hi = tt_b_scalar_f64(L->b, tt_lx_dtype(x), high);

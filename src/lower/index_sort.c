@@ -6,7 +6,8 @@
 
 static bool has_order(tt_lower_t* L, V x, const char* kernel) {
   if (x && tt_dtype_is_complex(tt_lx_dtype(x))) {
-    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s\" not implemented for '%s'", kernel, tt_lx_torch_name(tt_lx_dtype(x)));
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s\" not implemented for '%s'", kernel,
+                    tt_lx_torch_name(tt_lx_dtype(x)));
   }
   return tt_builder_ok(L->b);
 }
@@ -58,7 +59,8 @@ static V pick(tt_lower_t* L, V v, int64_t dim, int64_t at, bool keep) {
 }
 static bool check_lines(tt_lower_t* L, V x, int64_t dim, const char* name) {
   if (x && x->type->rank && tt_lx_static_size(L, x, dim) == 0) {
-    tt_builder_fail(L->b, TT_OUT_OF_RANGE, "%s(): Expected reduction dim %lld to have non-zero size.", name, (long long)dim);
+    tt_builder_fail(L->b, TT_OUT_OF_RANGE, "%s(): Expected reduction dim %lld to have non-zero size.", name,
+                    (long long)dim);
   }
   return x && tt_builder_ok(L->b);
 }
@@ -70,7 +72,8 @@ TT_LOWERING(kthvalue) {
   if (!check_lines(L, x, dim, "kthvalue") || !has_order(L, x, "kthvalue_cpu")) return;
   int64_t size = x->type->rank ? tt_lx_static_size(L, x, dim) : 1;
   if (k < 1 || k > size) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "kthvalue(): selected number k out of range for dimension %lld", (long long)dim);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "kthvalue(): selected number k out of range for dimension %lld", (long long)dim);
     return;
   }
   tt_lx_sort(L, x, dim, false, true, &values, &indices);
@@ -78,9 +81,10 @@ TT_LOWERING(kthvalue) {
   tt_l_return(L, x->type->rank ? pick(L, indices, dim, k - 1, keep) : indices);
 }
 
-// The lower median. With NaN in a line, `median` is NaN (sorted last, so the last element tells) at the first NaN;
-// nanmedian takes the middle of those that are not.
-static void median_along(tt_lower_t* L, V x, int64_t dim, bool keep, bool skip_nan, V* out_value, V* out_index) {
+// The lower median. With NaN in a line, `median` is NaN (sorted last, so the last element tells) at the first
+// NaN; nanmedian takes the middle of those that are not.
+static void median_along(tt_lower_t* L, V x, int64_t dim, bool keep, bool skip_nan, V* out_value,
+                         V* out_index) {
   V values, indices;
   tt_lx_sort(L, x, dim, false, true, &values, &indices);
   *out_value = values;
@@ -190,7 +194,8 @@ static V search_value(tt_lower_t* L, uint32_t arg, V boundaries) {
 TT_LOWERING(bucketize) {
   V boundaries = tt_l_tensor(L, 1), x = search_value(L, 0, boundaries);
   if (tt_lx_rank(boundaries) != 1) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "boundaries tensor must be 1 dimension, but got dim(%lld)", (long long)tt_lx_rank(boundaries));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "boundaries tensor must be 1 dimension, but got dim(%lld)",
+                    (long long)tt_lx_rank(boundaries));
     return;
   }
   search(L, boundaries, x, tt_l_bool(L, 2, false), tt_l_bool(L, 3, false));
@@ -201,17 +206,21 @@ TT_LOWERING(searchsorted) {
   bool right = tt_l_bool(L, 3, false);
   if (!sequence || !x) return;
   if (*side && strcmp(side, "left") && strcmp(side, "right")) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "torch.searchsorted(): side can only be 'left' or 'right' but got %s", side);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "torch.searchsorted(): side can only be 'left' or 'right' but got %s", side);
     return;
   }
   if (right && !strcmp(side, "left")) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                    "torch.searchsorted(): side and right can't be set to opposites, got side of left while right was True");
+                    "torch.searchsorted(): side and right can't be set to opposites, got side of left while "
+                    "right was True");
     return;
   }
   if (!strcmp(side, "right")) right = true;
   if (sequence->type->rank == 0) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1");
+    tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "torch.searchsorted(): input value can be a scalar only when boundaries tensor dimension is 1");
     return;
   }
   if (sequence->type->rank > 1) {
@@ -219,7 +228,8 @@ TT_LOWERING(searchsorted) {
     for (int64_t d = 0; !bad && d + 1 < tt_lx_rank(x); ++d) bad = tt_lx_size(sequence, d) != tt_lx_size(x, d);
     if (bad) {
       tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                      "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 dimensions of boundaries tensor and "
+                      "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+                      "dimensions of boundaries tensor and "
                       "input value tensor must match");
       return;
     }

@@ -42,7 +42,8 @@ tt_value_t** tt_l_tensors(tt_lower_t* L, uint32_t arg, size_t* out_count) {
     tt_builder_fail(L->b, TT_RESOURCE_EXHAUSTED, "no memory for %zu tensors", count);
     return NULL;
   }
-  for (size_t i = 0; i < count; ++i) values[i] = a->kind == TT_ARG_TENSORS ? a->tensors[i].value : a->tensor.value;
+  for (size_t i = 0; i < count; ++i)
+    values[i] = a->kind == TT_ARG_TENSORS ? a->tensors[i].value : a->tensor.value;
   *out_count = count;
   return values;
 }
@@ -53,7 +54,8 @@ int64_t tt_l_int(tt_lower_t* L, uint32_t arg, int64_t if_none) {
     case TT_ARG_NONE: return if_none;
     case TT_ARG_BOOL:
     case TT_ARG_INT:
-      if (a->is_value) tt_builder_fail(L->b, TT_UNIMPLEMENTED, "argument %u must be known when compiling", arg);
+      if (a->is_value)
+        tt_builder_fail(L->b, TT_UNIMPLEMENTED, "argument %u must be known when compiling", arg);
       return a->scalar.i;
     case TT_ARG_FLOAT: return (int64_t)a->scalar.c[0];
     case TT_ARG_DTYPE: return a->integer;
@@ -72,11 +74,10 @@ double tt_l_float(tt_lower_t* L, uint32_t arg, double if_none) {
     case TT_ARG_INT:
     case TT_ARG_FLOAT:
     case TT_ARG_COMPLEX:
-      if (a->is_value) tt_builder_fail(L->b, TT_UNIMPLEMENTED, "argument %u must be known when compiling", arg);
+      if (a->is_value)
+        tt_builder_fail(L->b, TT_UNIMPLEMENTED, "argument %u must be known when compiling", arg);
       return a->kind == TT_ARG_BOOL || a->kind == TT_ARG_INT ? (double)a->scalar.i : a->scalar.c[0];
-    default:
-      tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "argument %u must be a number", arg);
-      return if_none;
+    default: tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "argument %u must be a number", arg); return if_none;
   }
 }
 
@@ -127,26 +128,31 @@ tt_value_t* tt_l_scalar(tt_lower_t* L, uint32_t arg, tt_dtype_t dtype) {
   const tt_larg_t* a = argument(L, arg);
   if (a->kind == TT_ARG_TENSOR && a->tensor.value) {
     if (a->tensor.value->type->rank != 0) {
-      return tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "argument %u must be a number or a 0-dimensional tensor", arg);
+      return tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                             "argument %u must be a number or a 0-dimensional tensor", arg);
     }
     return tt_b_convert(L->b, a->tensor.value, dtype);
   }
-  if (a->kind != TT_ARG_BOOL && a->kind != TT_ARG_INT && a->kind != TT_ARG_FLOAT && a->kind != TT_ARG_COMPLEX) {
+  if (a->kind != TT_ARG_BOOL && a->kind != TT_ARG_INT && a->kind != TT_ARG_FLOAT &&
+      a->kind != TT_ARG_COMPLEX) {
     return tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "argument %u must be a number", arg);
   }
   if (a->is_value && L->scalar_parameter) return L->scalar_parameter(L, arg, dtype);
   bool is_integer = a->kind == TT_ARG_BOOL || a->kind == TT_ARG_INT;
   if (tt_dtype_is_complex(dtype)) {
-    double number[2] = {is_integer ? (double)a->scalar.i : a->scalar.c[0], a->kind == TT_ARG_COMPLEX ? a->scalar.c[1] : 0};
+    double number[2] = {is_integer ? (double)a->scalar.i : a->scalar.c[0],
+                        a->kind == TT_ARG_COMPLEX ? a->scalar.c[1] : 0};
     char data[16];
     tt_scalar_store_complex(dtype, number, data);
     return tt_b_constant(L->b, tt_b_type(L->b, dtype, 0, NULL), data, true);
   }
   if (dtype == TT_DTYPE_PRED) {
-    bool truth = is_integer ? a->scalar.i != 0 : a->scalar.c[0] != 0 || (a->kind == TT_ARG_COMPLEX && a->scalar.c[1] != 0);
+    bool truth = is_integer ? a->scalar.i != 0
+                            : a->scalar.c[0] != 0 || (a->kind == TT_ARG_COMPLEX && a->scalar.c[1] != 0);
     return tt_b_scalar_i64(L->b, dtype, truth);
   }
-  return is_integer ? tt_b_scalar_i64(L->b, dtype, a->scalar.i) : tt_b_scalar_f64(L->b, dtype, a->scalar.c[0]);
+  return is_integer ? tt_b_scalar_i64(L->b, dtype, a->scalar.i)
+                    : tt_b_scalar_f64(L->b, dtype, a->scalar.c[0]);
 }
 
 tt_value_t* tt_l_scalar_splat(tt_lower_t* L, uint32_t arg, tt_value_t* like) {
@@ -231,7 +237,8 @@ static tt_dtype_t combine(tt_dtype_t higher, tt_dtype_t lower) {
     if (!tt_dtype_is_complex(lower)) return higher;
     return higher == TT_DTYPE_F64 ? TT_DTYPE_C128 : TT_DTYPE_C64;
   }
-  if (higher == TT_DTYPE_PRED || tt_dtype_is_float(lower) || tt_dtype_is_complex(lower)) return tt_l_promote(higher, lower);
+  if (higher == TT_DTYPE_PRED || tt_dtype_is_float(lower) || tt_dtype_is_complex(lower))
+    return tt_l_promote(higher, lower);
   return higher;
 }
 
@@ -269,7 +276,8 @@ tt_dtype_t tt_l_result_type(tt_lower_t* L, size_t count, const uint32_t* args) {
   return combine(dimensioned, combine(zero, wrapped));
 }
 
-void tt_l_broadcast_shape(tt_lower_t* L, size_t count, tt_value_t* const* values, size_t* out_rank, int64_t* out_dims) {
+void tt_l_broadcast_shape(tt_lower_t* L, size_t count, tt_value_t* const* values, size_t* out_rank,
+                          int64_t* out_dims) {
   size_t rank = 0;
   *out_rank = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -287,7 +295,8 @@ void tt_l_broadcast_shape(tt_lower_t* L, size_t count, tt_value_t* const* values
         out_dims[shift + d] = next;
       } else if (tt_dim_is_static(have) && tt_dim_is_static(next)) {
         tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                        "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton dimension %zu",
+                        "The size of tensor a (%lld) must match the size of tensor b (%lld) at non-singleton "
+                        "dimension %zu",
                         (long long)have, (long long)next, shift + d);
         return;
       } else if (tt_dim_is_static(next)) {
@@ -348,7 +357,8 @@ static void print_shape(const tt_value_t* v, char* out, size_t size) {
 // An in-place op may broadcast its other arguments, not its target.
 static void check_inplace(tt_lower_t* L) {
   if (L->variant != TT_VARIANT_INPLACE || L->result_count == 0 || L->arg_count == 0) return;
-  const tt_value_t *target = L->args[0].kind == TT_ARG_TENSOR ? L->args[0].tensor.value : NULL, *value = L->results[0].value;
+  const tt_value_t *target = L->args[0].kind == TT_ARG_TENSOR ? L->args[0].tensor.value : NULL,
+                   *value = L->results[0].value;
   if (!target || !value || L->results[0].kind != TT_RESULT_TENSOR) return;
   bool same = target->type->rank == value->type->rank;
   for (uint32_t d = 0; same && d < value->type->rank; ++d) {
@@ -359,7 +369,8 @@ static void check_inplace(tt_lower_t* L) {
   char have[256], want[256];
   print_shape(target, have, sizeof have);
   print_shape(value, want, sizeof want);
-  tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "output with shape %s doesn't match the broadcast shape %s", have, want);
+  tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "output with shape %s doesn't match the broadcast shape %s",
+                  have, want);
 }
 
 tt_status_t tt_lower_run(size_t op, tt_lower_t* L) {

@@ -56,10 +56,14 @@ static void fixture_end(fixture_t* f) {
 }
 
 TT_TEST(lower, promotes_as_torch) {
-  static const struct { tt_dtype_t a, b, want; } cases[] = {
-    {TT_DTYPE_U8, TT_DTYPE_S8, TT_DTYPE_S16}, {TT_DTYPE_U8, TT_DTYPE_S64, TT_DTYPE_S64}, {TT_DTYPE_PRED, TT_DTYPE_U8, TT_DTYPE_U8},
-    {TT_DTYPE_F16, TT_DTYPE_BF16, TT_DTYPE_F32}, {TT_DTYPE_S64, TT_DTYPE_F16, TT_DTYPE_F16}, {TT_DTYPE_F32, TT_DTYPE_F64, TT_DTYPE_F64},
-    {TT_DTYPE_C64, TT_DTYPE_F64, TT_DTYPE_C128}, {TT_DTYPE_C64, TT_DTYPE_BF16, TT_DTYPE_C64}, {TT_DTYPE_S32, TT_DTYPE_S16, TT_DTYPE_S32},
+  static const struct {
+    tt_dtype_t a, b, want;
+  } cases[] = {
+      {TT_DTYPE_U8, TT_DTYPE_S8, TT_DTYPE_S16},    {TT_DTYPE_U8, TT_DTYPE_S64, TT_DTYPE_S64},
+      {TT_DTYPE_PRED, TT_DTYPE_U8, TT_DTYPE_U8},   {TT_DTYPE_F16, TT_DTYPE_BF16, TT_DTYPE_F32},
+      {TT_DTYPE_S64, TT_DTYPE_F16, TT_DTYPE_F16},  {TT_DTYPE_F32, TT_DTYPE_F64, TT_DTYPE_F64},
+      {TT_DTYPE_C64, TT_DTYPE_F64, TT_DTYPE_C128}, {TT_DTYPE_C64, TT_DTYPE_BF16, TT_DTYPE_C64},
+      {TT_DTYPE_S32, TT_DTYPE_S16, TT_DTYPE_S32},
   };
   for (size_t i = 0; i < TT_ARRAY_LENGTH(cases); ++i) {
     TT_EXPECT_EQ(tt_l_promote(cases[i].a, cases[i].b), cases[i].want);
@@ -103,8 +107,9 @@ TT_TEST(lower, errors_carry_torch_texts) {
   fixture_tensor(&f, TT_DTYPE_F32, 1, a);
   fixture_tensor(&f, TT_DTYPE_F32, 1, c);
   fixture_int(&f, 1);
-  TT_EXPECT_ERROR(fixture_run(&f, "mul.Tensor"), TT_INVALID_ARGUMENT,
-                  "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 0");
+  TT_EXPECT_ERROR(
+      fixture_run(&f, "mul.Tensor"), TT_INVALID_ARGUMENT,
+      "The size of tensor a (3) must match the size of tensor b (4) at non-singleton dimension 0");
   fixture_end(&f);
   fixture_begin(&f);
   fixture_tensor(&f, TT_DTYPE_F32, 1, a);

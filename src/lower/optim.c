@@ -21,7 +21,8 @@ static V* list_of(tt_lower_t* L, uint32_t arg, size_t want, const char* name) {
 
 // Bias corrections are 0-d: f64 where the device has it.
 static tt_dtype_t exact_dtype(const tt_lower_t* L) {
-  return L->target->is_vtpu || L->target->dtype_support[TT_DTYPE_F64] == TT_SUPPORT_NATIVE ? TT_DTYPE_F64 : TT_DTYPE_F32;
+  return L->target->is_vtpu || L->target->dtype_support[TT_DTYPE_F64] == TT_SUPPORT_NATIVE ? TT_DTYPE_F64
+                                                                                           : TT_DTYPE_F32;
 }
 
 // A skipped step (the scaler found an infinity) keeps every old value.
@@ -57,10 +58,13 @@ static void adam(tt_lower_t* L, bool decoupled) {
   s.largest = amsgrad ? list_of(L, 4, count, "max_exp_avg_sqs") : NULL;
   s.steps = list_of(L, 5, count, "state_steps");
   if (!tt_builder_ok(L->b)) return;
-  double beta1 = tt_l_float(L, 7, 0.9), beta2 = tt_l_float(L, 8, 0.999), decay = tt_l_float(L, 9, 0), eps = tt_l_float(L, 10, 1e-8);
+  double beta1 = tt_l_float(L, 7, 0.9), beta2 = tt_l_float(L, 8, 0.999), decay = tt_l_float(L, 9, 0),
+         eps = tt_l_float(L, 10, 1e-8);
   tt_dtype_t exact = exact_dtype(L);
   V rate_tensor = tt_l_tensor_or_null(L, 6);
-  V rate = rate_tensor && rate_tensor->type->rank ? tt_b_convert(L->b, tt_b_reshape(L->b, rate_tensor, 0, NULL), exact) : tt_l_scalar(L, 6, exact);
+  V rate = rate_tensor && rate_tensor->type->rank
+               ? tt_b_convert(L->b, tt_b_reshape(L->b, rate_tensor, 0, NULL), exact)
+               : tt_l_scalar(L, 6, exact);
   V skip = skip_flag(L, 14);
   for (size_t i = 0; i < count && tt_builder_ok(L->b); ++i) {
     V old = s.params[i], param = UP(old), grad = CAST(s.grads[i], tt_lx_dtype(param));
@@ -77,8 +81,10 @@ static void adam(tt_lower_t* L, bool decoupled) {
     v = ADD(MUL(v, K(v, beta2)), MUL(K(v, 1 - beta2), MUL(grad, grad)));
     V step = tt_b_convert(L->b, s.steps[i], exact);
     if (step && step->type->rank) step = tt_b_reshape(L->b, step, 0, NULL);
-    V one = K(step, 1), correction1 = SUB(one, POW(K(step, beta1), step)), correction2 = SUB(one, POW(K(step, beta2), step));
-    V step_size = scalar_like(L, DIV(rate, correction1), param), root = scalar_like(L, SQRT(correction2), param);
+    V one = K(step, 1), correction1 = SUB(one, POW(K(step, beta1), step)),
+      correction2 = SUB(one, POW(K(step, beta2), step));
+    V step_size = scalar_like(L, DIV(rate, correction1), param),
+      root = scalar_like(L, SQRT(correction2), param);
     V spread = v;
     if (amsgrad) {
       V top = MAX(CAST(s.largest[i], tt_lx_dtype(v)), v);
@@ -101,11 +107,14 @@ TT_LOWERING(fused_sgd) {
   V* params = tt_l_tensors(L, 0, &count);
   V* grads = list_of(L, 1, count, "grads");
   double decay = tt_l_float(L, 3, 0), momentum = tt_l_float(L, 4, 0), dampening = tt_l_float(L, 6, 0);
-  bool nesterov = tt_l_bool(L, 7, false), maximize = tt_l_bool(L, 8, false), first_step = tt_l_bool(L, 9, false);
+  bool nesterov = tt_l_bool(L, 7, false), maximize = tt_l_bool(L, 8, false),
+       first_step = tt_l_bool(L, 9, false);
   V* buffers = momentum != 0 ? list_of(L, 2, count, "momentum_buffer_list") : NULL;
   if (!tt_builder_ok(L->b)) return;
   V rate_tensor = tt_l_tensor_or_null(L, 5);
-  V rate = rate_tensor && rate_tensor->type->rank ? tt_b_reshape(L->b, rate_tensor, 0, NULL) : rate_tensor ? rate_tensor : tt_l_scalar(L, 5, exact_dtype(L));
+  V rate = rate_tensor && rate_tensor->type->rank ? tt_b_reshape(L->b, rate_tensor, 0, NULL)
+           : rate_tensor                          ? rate_tensor
+                                                  : tt_l_scalar(L, 5, exact_dtype(L));
   V skip = skip_flag(L, 11);
   for (size_t i = 0; i < count && tt_builder_ok(L->b); ++i) {
     V old = params[i], param = UP(old), grad = CAST(grads[i], tt_lx_dtype(param));
@@ -128,16 +137,20 @@ TT_LOWERING(fused_sgd) {
 TT_LOWERING(fused_adagrad) {
   size_t count;
   V* params = tt_l_tensors(L, 0, &count);
-  V *grads = list_of(L, 1, count, "grads"), *sums = list_of(L, 2, count, "state_sums"), *steps = list_of(L, 3, count, "state_steps");
+  V *grads = list_of(L, 1, count, "grads"), *sums = list_of(L, 2, count, "state_sums"),
+    *steps = list_of(L, 3, count, "state_steps");
   if (!tt_builder_ok(L->b)) return;
   double rate_decay = tt_l_float(L, 5, 0), decay = tt_l_float(L, 6, 0), eps = tt_l_float(L, 7, 1e-10);
   bool maximize = tt_l_bool(L, 8, false);
   tt_dtype_t exact = exact_dtype(L);
   V rate_tensor = tt_l_tensor_or_null(L, 4);
-  V rate = rate_tensor && rate_tensor->type->rank ? tt_b_convert(L->b, tt_b_reshape(L->b, rate_tensor, 0, NULL), exact) : tt_l_scalar(L, 4, exact);
+  V rate = rate_tensor && rate_tensor->type->rank
+               ? tt_b_convert(L->b, tt_b_reshape(L->b, rate_tensor, 0, NULL), exact)
+               : tt_l_scalar(L, 4, exact);
   V skip = skip_flag(L, 10);
   for (size_t i = 0; i < count && tt_builder_ok(L->b); ++i) {
-    V old = params[i], param = UP(old), grad = CAST(grads[i], tt_lx_dtype(param)), sum = CAST(sums[i], tt_lx_dtype(param));
+    V old = params[i], param = UP(old), grad = CAST(grads[i], tt_lx_dtype(param)),
+      sum = CAST(sums[i], tt_lx_dtype(param));
     grad = unscaled(L, 9, grad);
     if (!tt_l_is_none(L, 9)) tt_l_write(L, 1, (uint32_t)i, keep_if(L, skip, grads[i], grad));
     if (maximize) grad = NEG(grad);
@@ -173,7 +186,8 @@ TT_LOWERING(amp_update_scale) {
   if (!scale || !tracker || !found) return;
   int64_t interval = tt_l_int(L, 5, 2000);
   V bad = NE(found, K(found, 0));
-  if (bad && bad->type->rank != scale->type->rank) bad = tt_b_reshape(L->b, bad, scale->type->rank, scale->type->dims);
+  if (bad && bad->type->rank != scale->type->rank)
+    bad = tt_b_reshape(L->b, bad, scale->type->rank, scale->type->dims);
   V next = ADD(tracker, tt_lx_splat_i64(L, tracker, 1)), due = EQ(next, tt_lx_splat_i64(L, next, interval));
   V grown = MUL(scale, tt_l_scalar_splat(L, 3, scale));
   V due_scale = tt_b_reshape(L->b, due, scale->type->rank, scale->type->dims);

@@ -23,8 +23,8 @@ static bool is_number(const tt_lower_t* L, uint32_t arg) {
   return a->kind != TT_ARG_TENSOR || (a->tensor.value && a->tensor.value->type->rank == 0);
 }
 
-// As binary_operands, but 16-bit floats go up to f32 when `always` or when one side is a number: PyTorch keeps
-// the number in f32 then. The caller converts back to the dtype returned.
+// As binary_operands, but 16-bit floats go up to f32 when `always` or when one side is a number: PyTorch
+// keeps the number in f32 then. The caller converts back to the dtype returned.
 static tt_dtype_t binary_wide(tt_lower_t* L, bool as_float, bool always, V* x, V* y) {
   tt_dtype_t dtype = tt_l_result_type(L, 2, first_two);
   if (as_float) dtype = tt_l_default_float(dtype);
@@ -59,7 +59,8 @@ static void check_alpha(tt_lower_t* L, uint32_t arg, tt_dtype_t dtype) {
 static bool is_bool_argument(const tt_lower_t* L, uint32_t arg) {
   if (arg >= L->arg_count) return false;
   const tt_larg_t* a = &L->args[arg];
-  return a->kind == TT_ARG_BOOL || (a->kind == TT_ARG_TENSOR && a->tensor.value && a->tensor.value->type->dtype == TT_DTYPE_PRED);
+  return a->kind == TT_ARG_BOOL ||
+         (a->kind == TT_ARG_TENSOR && a->tensor.value && a->tensor.value->type->dtype == TT_DTYPE_PRED);
 }
 
 static void add_scaled(tt_lower_t* L, bool subtract, bool reversed) {
@@ -71,11 +72,13 @@ static void add_scaled(tt_lower_t* L, bool subtract, bool reversed) {
     bool first = is_bool_argument(L, 0), second = is_bool_argument(L, 1);
     if (first && second) {
       tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                      "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or `logical_xor()` "
+                      "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+                      "`logical_xor()` "
                       "operator instead.");
     } else if (first || second) {
       tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                      "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to invert a mask, "
+                      "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying "
+                      "to invert a mask, "
                       "use the `~` or `logical_not()` operator instead.");
     }
   }
@@ -176,7 +179,8 @@ TT_LOWERING(pow) {
     return;
   }
   if (scalar_exponent) {
-    if (tt_lx_is_int(dtype) && L->args[1].kind == TT_ARG_INT && !L->args[1].is_value && L->args[1].scalar.i < 0) {
+    if (tt_lx_is_int(dtype) && L->args[1].kind == TT_ARG_INT && !L->args[1].is_value &&
+        L->args[1].scalar.i < 0) {
       tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Integers to negative integer powers are not allowed.");
     }
     V special = power_special(L, 1, tt_lx_operand(L, 0, wide));
@@ -219,7 +223,8 @@ static void log_add(tt_lower_t* L, bool base2) {
     return;
   }
   V difference = NEG(ABS(SUB(x, y)));
-  V tail = base2 ? MUL(LOG1P(EXP(MUL(difference, K(x, 0.6931471805599453)))), K(x, 1.4426950408889634)) : LOG1P(EXP(difference));
+  V tail = base2 ? MUL(LOG1P(EXP(MUL(difference, K(x, 0.6931471805599453)))), K(x, 1.4426950408889634))
+                 : LOG1P(EXP(difference));
   V same_infinity = AND(EQ(x, y), EQ(ABS(x), K(x, INFINITY)));
   tt_l_return(L, CAST(SEL(same_infinity, x, ADD(MAX(x, y), tail)), dtype));
 }
@@ -297,7 +302,8 @@ TT_LOWERING(heaviside) {
   V x, y;
   tt_dtype_t dtype = binary_operands(L, false, &x, &y);
   if (tt_lx_dtype(tt_l_tensor_or_null(L, 0)) != tt_lx_dtype(tt_l_tensor_or_null(L, 1))) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "heaviside is not yet implemented for tensors with different dtypes.");
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "heaviside is not yet implemented for tensors with different dtypes.");
   }
   if (dtype == TT_DTYPE_PRED) {
     tt_l_return(L, OR(x, y));
@@ -398,7 +404,8 @@ TT_LOWERING(where) {
   tt_dtype_t dtype = tt_l_result_type(L, 2, branches);
   V condition = tt_l_tensor(L, 0);
   if (condition && tt_lx_dtype(condition) != TT_DTYPE_PRED && tt_lx_dtype(condition) != TT_DTYPE_U8) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
                     tt_lx_torch_name(tt_lx_dtype(condition)));
   }
   V values[3] = {CAST(condition, TT_DTYPE_PRED), tt_lx_operand(L, 1, dtype), tt_lx_operand(L, 2, dtype)};
@@ -409,21 +416,24 @@ TT_LOWERING(where) {
 TT_LOWERING(masked_fill) {
   V self = tt_l_tensor(L, 0), mask = tt_l_tensor(L, 1);
   if (mask && tt_lx_dtype(mask) != TT_DTYPE_PRED) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "masked_fill only supports boolean masks, but got mask with dtype %s",
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "masked_fill only supports boolean masks, but got mask with dtype %s",
                     tt_lx_torch_name(tt_lx_dtype(mask)));
   }
   V value = tt_l_tensor_or_null(L, 2);
   if (value && value->type->rank != 0) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                    "masked_fill only supports a 0-dimensional value tensor, but got tensor with %u dimension(s).",
-                    value->type->rank);
+    tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "masked_fill only supports a 0-dimensional value tensor, but got tensor with %u dimension(s).",
+        value->type->rank);
   }
   V values[3] = {mask, self, tt_lx_operand(L, 2, tt_lx_dtype(self))};
   tt_lx_broadcast(L, 3, values, TT_DTYPE_INVALID);
   tt_l_return(L, SEL(values[0], values[1] ? values[2] : NULL, values[1]));
 }
 
-// NaN in the input or in a bound gives NaN; min wins over max only where PyTorch's order does (min(max(x, lo), hi)).
+// NaN in the input or in a bound gives NaN; min wins over max only where PyTorch's order does (min(max(x,
+// lo), hi)).
 static V clamp_values(tt_lower_t* L, V x, V lo, V hi) {
   bool is_bool = tt_lx_dtype(x) == TT_DTYPE_PRED;
   if (lo) x = is_bool ? OR(x, lo) : MAX(x, lo);
@@ -437,11 +447,13 @@ static void clamp(tt_lower_t* L, uint32_t min_arg, uint32_t max_arg) {
   if (has_min) args[count++] = min_arg;
   if (has_max) args[count++] = max_arg;
   if (count == 1) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "torch.clamp: At least one of 'min' or 'max' must not be None");
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "torch.clamp: At least one of 'min' or 'max' must not be None");
     return;
   }
   tt_dtype_t dtype = tt_l_result_type(L, count, args);
-  if (tt_dtype_is_complex(dtype)) tt_builder_fail(L->b, TT_UNIMPLEMENTED, "clamp is not supported for complex types");
+  if (tt_dtype_is_complex(dtype))
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "clamp is not supported for complex types");
   V values[3] = {tt_lx_operand(L, 0, dtype), has_min ? tt_lx_operand(L, min_arg, dtype) : NULL,
                  has_max ? tt_lx_operand(L, max_arg, dtype) : NULL};
   tt_lx_broadcast(L, 3, values, dtype);
@@ -466,10 +478,12 @@ static const char* c_name(tt_dtype_t dtype) {
 
 TT_LOWERING(lerp) {
   uint32_t args[3] = {0, 1, 2};
-  tt_dtype_t dtype = tt_l_result_type(L, tt_l_tensor_or_null(L, 2) ? 3 : 2, args), wide = tt_l_accumulate(dtype);
+  tt_dtype_t dtype = tt_l_result_type(L, tt_l_tensor_or_null(L, 2) ? 3 : 2, args),
+             wide = tt_l_accumulate(dtype);
   if (tt_lx_dtype(tt_l_tensor_or_null(L, 0)) != tt_lx_dtype(tt_l_tensor_or_null(L, 1))) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "expected dtype %s for `end` but got dtype %s",
-                    c_name(tt_lx_dtype(tt_l_tensor_or_null(L, 0))), c_name(tt_lx_dtype(tt_l_tensor_or_null(L, 1))));
+                    c_name(tt_lx_dtype(tt_l_tensor_or_null(L, 0))),
+                    c_name(tt_lx_dtype(tt_l_tensor_or_null(L, 1))));
   }
   V values[3] = {tt_lx_operand(L, 0, wide), tt_lx_operand(L, 1, wide), tt_lx_operand(L, 2, wide)};
   tt_lx_broadcast(L, 3, values, wide);
@@ -477,18 +491,21 @@ TT_LOWERING(lerp) {
   // The form nearer to its end is exact there.
   V magnitude = weight && tt_dtype_is_complex(wide) ? ABS(weight) : ABS(weight);
   V near = LT(magnitude, K(magnitude, 0.5));
-  tt_l_return(L, CAST(SEL(near, ADD(start, MUL(weight, delta)), SUB(end, MUL(delta, SUB(one, weight)))), dtype));
+  tt_l_return(L,
+              CAST(SEL(near, ADD(start, MUL(weight, delta)), SUB(end, MUL(delta, SUB(one, weight)))), dtype));
 }
 
 static void add_combined(tt_lower_t* L, bool divide) {
   uint32_t args[3] = {0, 1, 2};
   tt_dtype_t dtype = tt_l_result_type(L, 3, args), wide = tt_l_accumulate(dtype);
   if (divide && tt_lx_is_int_or_bool(dtype)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                    "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform a "
-                    "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + "
-                    "value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * "
-                    "tensor1 / tensor2) for float inputs.");
+    tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will perform "
+        "a "
+        "true division of tensor1 and tensor2. The historic addcdiv behavior can be implemented as (input + "
+        "value * torch.trunc(tensor1 / tensor2)).to(input.dtype) for integer inputs and as (input + value * "
+        "tensor1 / tensor2) for float inputs.");
   }
   V values[3] = {tt_lx_operand(L, 0, wide), tt_lx_operand(L, 1, wide), tt_lx_operand(L, 2, wide)};
   tt_lx_broadcast(L, 3, values, wide);
@@ -505,7 +522,8 @@ TT_LOWERING(complex) {
   tt_lx_broadcast(L, 2, values, TT_DTYPE_INVALID);
   if (values[0] && tt_lx_dtype(values[0]) == TT_DTYPE_F16) refuse(L, "complex (ComplexHalf)", TT_DTYPE_F16);
   if (values[0] && tt_lx_dtype(values[0]) != TT_DTYPE_F32 && tt_lx_dtype(values[0]) != TT_DTYPE_F64) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Expected both inputs to be Half, Float or Double tensors but got %s and %s",
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "Expected both inputs to be Half, Float or Double tensors but got %s and %s",
                     tt_lx_torch_name(tt_lx_dtype(values[0])), tt_lx_torch_name(tt_lx_dtype(values[1])));
   }
   tt_l_return(L, tt_b_complex(L->b, values[0], values[1]));

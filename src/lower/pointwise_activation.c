@@ -11,7 +11,8 @@ static V wide_operand(tt_lower_t* L, uint32_t arg) {
 
 static void require_float(tt_lower_t* L, const char* kernel, V x) {
   if (x && tt_lx_is_int_or_bool(tt_lx_dtype(x))) {
-    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s\" not implemented for '%s'", kernel, tt_lx_torch_name(tt_lx_dtype(x)));
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s\" not implemented for '%s'", kernel,
+                    tt_lx_torch_name(tt_lx_dtype(x)));
   }
 }
 
@@ -29,7 +30,8 @@ static tt_dtype_t two(tt_lower_t* L, uint32_t a, uint32_t c, V* x, V* y) {
 
 TT_LOWERING(relu) {
   V x = tt_l_tensor(L, 0);
-  if (tt_lx_dtype(x) == TT_DTYPE_PRED) tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Boolean inputs not supported for relu");
+  if (tt_lx_dtype(x) == TT_DTYPE_PRED)
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Boolean inputs not supported for relu");
   tt_l_return(L, MAX(x, K(x, 0)));
 }
 
@@ -43,9 +45,7 @@ TT_LOWERING(threshold_backward) {
   RETURN_AS(SEL(LE(x, tt_l_scalar_splat(L, 2, x)), K(grad, 0), grad), dtype);
 }
 
-static V normal_cdf(tt_lower_t* L, V x) {
-  return MUL(K(x, 0.5), ADD(K(x, 1), ERF(MUL(x, K(x, M_SQRT1_2)))));
-}
+static V normal_cdf(tt_lower_t* L, V x) { return MUL(K(x, 0.5), ADD(K(x, 1), ERF(MUL(x, K(x, M_SQRT1_2))))); }
 #define GELU_BETA (M_SQRT2 * M_2_SQRTPI * 0.5)
 #define GELU_KAPPA 0.044715
 static V gelu_inner(tt_lower_t* L, V x) {
@@ -62,7 +62,8 @@ static bool is_tanh(tt_lower_t* L, uint32_t arg) {
 TT_LOWERING(gelu) {
   V x = wide_operand(L, 0);
   require_float(L, "GeluKernelImpl", x);
-  V result = is_tanh(L, 1) ? MUL(MUL(K(x, 0.5), x), ADD(K(x, 1), gelu_inner(L, x))) : MUL(x, normal_cdf(L, x));
+  V result =
+      is_tanh(L, 1) ? MUL(MUL(K(x, 0.5), x), ADD(K(x, 1), gelu_inner(L, x))) : MUL(x, normal_cdf(L, x));
   RETURN_AS(result, tt_lx_dtype(tt_l_tensor(L, 0)));
 }
 TT_LOWERING(gelu_backward) {
@@ -113,7 +114,8 @@ TT_LOWERING(hardtanh) {
   if (tt_lx_dtype(x) == TT_DTYPE_PRED) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Bool inputs not supported for hardtanh");
   }
-  V lo = tt_l_is_none(L, 1) ? K(x, -1) : tt_l_scalar_splat(L, 1, x), hi = tt_l_is_none(L, 2) ? K(x, 1) : tt_l_scalar_splat(L, 2, x);
+  V lo = tt_l_is_none(L, 1) ? K(x, -1) : tt_l_scalar_splat(L, 1, x),
+    hi = tt_l_is_none(L, 2) ? K(x, 1) : tt_l_scalar_splat(L, 2, x);
   tt_l_return(L, MIN(MAX(x, lo), hi));
 }
 TT_LOWERING(hardtanh_backward) {
@@ -292,8 +294,9 @@ static bool glu_halves(tt_lower_t* L, V x, int64_t dim, V* first, V* second) {
   }
   int64_t size = tt_lx_static_size(L, x, dim);
   if (size % 2) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Halving dimension must be even, but dimension %lld is size %lld",
-                    (long long)dim, (long long)size);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "Halving dimension must be even, but dimension %lld is size %lld", (long long)dim,
+                    (long long)size);
     return false;
   }
   *first = tt_lx_slice_dim(L, x, dim, 0, size / 2, 1);

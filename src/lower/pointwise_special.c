@@ -11,14 +11,15 @@
 static V float_operand(tt_lower_t* L, uint32_t arg) {
   V x = tt_l_tensor(L, arg);
   if (tt_dtype_is_complex(tt_lx_dtype(x))) {
-    return tt_builder_fail(L->b, TT_UNIMPLEMENTED, "not implemented for '%s'", tt_lx_torch_name(tt_lx_dtype(x)));
+    return tt_builder_fail(L->b, TT_UNIMPLEMENTED, "not implemented for '%s'",
+                           tt_lx_torch_name(tt_lx_dtype(x)));
   }
   return CAST(x, tt_l_default_float(tt_lx_dtype(x)));
 }
 // A function of one value, in f32 for 16-bit floats.
-#define SPECIAL(symbol, function)                          \
-  TT_LOWERING(symbol) {                                    \
-    V narrow = float_operand(L, 0), x = UP(narrow);        \
+#define SPECIAL(symbol, function)                              \
+  TT_LOWERING(symbol) {                                        \
+    V narrow = float_operand(L, 0), x = UP(narrow);            \
     tt_l_return(L, CAST(function(L, x), tt_lx_dtype(narrow))); \
   }
 
@@ -48,8 +49,10 @@ SPECIAL(i1, i1)
 SPECIAL(i1e, i1e)
 
 static V bessel_k(tt_lower_t* L, V x, int order, bool scaled) {
-  V s = MIN(MAX(x, K(x, 0)), K(x, 2)), u = SUB(MUL(MUL(s, s), K(x, 0.5)), K(x, 1)), half_log = LOG(MUL(s, K(x, 0.5)));
-  V small = order == 0 ? SUB(CHEB(u, k0_small), MUL(half_log, i0(L, s))) : ADD(DIV(CHEB(u, k1_small), s), MUL(half_log, i1(L, s)));
+  V s = MIN(MAX(x, K(x, 0)), K(x, 2)), u = SUB(MUL(MUL(s, s), K(x, 0.5)), K(x, 1)),
+    half_log = LOG(MUL(s, K(x, 0.5)));
+  V small = order == 0 ? SUB(CHEB(u, k0_small), MUL(half_log, i0(L, s)))
+                       : ADD(DIV(CHEB(u, k1_small), s), MUL(half_log, i1(L, s)));
   V wide = MAX(x, K(x, 2)), t = large_of(L, wide, 2);
   V large = DIV(order == 0 ? CHEB(t, k0_large) : CHEB(t, k1_large), SQRT(wide));
   if (scaled) small = MUL(small, EXP(s));
@@ -85,7 +88,8 @@ static V j0_value(tt_lower_t* L, V x) {
   return SEL(LE(a, K(a, 8)), CHEB(square_8(L, a), j0_small), asymptotic(L, a, 0, false));
 }
 static V j1_value(tt_lower_t* L, V x) {
-  V a = ABS(x), value = SEL(LE(a, K(a, 8)), MUL(a, CHEB(square_8(L, a), j1_small)), asymptotic(L, a, 1, false));
+  V a = ABS(x),
+    value = SEL(LE(a, K(a, 8)), MUL(a, CHEB(square_8(L, a), j1_small)), asymptotic(L, a, 1, false));
   return SEL(LT(x, K(x, 0)), NEG(value), value);
 }
 static V bessel_y(tt_lower_t* L, V x, int order) {
@@ -109,8 +113,10 @@ SPECIAL(bessel_y1, y1_value)
 
 static V spherical_j0(tt_lower_t* L, V x) {
   V x2 = MUL(x, x);
-  static const double series[] = {1.0, -1.0 / 6, 1.0 / 120, -1.0 / 5040, 1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0};
-  V value = SEL(LT(ABS(x), K(x, 0.5)), tt_lx_polynomial(L, x2, TT_ARRAY_LENGTH(series), series), DIV(SIN(x), x));
+  static const double series[] = {1.0,          -1.0 / 6,        1.0 / 120,         -1.0 / 5040,
+                                  1.0 / 362880, -1.0 / 39916800, 1.0 / 6227020800.0};
+  V value =
+      SEL(LT(ABS(x), K(x, 0.5)), tt_lx_polynomial(L, x2, TT_ARRAY_LENGTH(series), series), DIV(SIN(x), x));
   return SEL(EQ(ABS(x), K(x, INFINITY)), K(x, 0), value);
 }
 SPECIAL(spherical_bessel_j0, spherical_j0)
@@ -119,7 +125,8 @@ static V airy(tt_lower_t* L, V x) {
   V middle = CHEB(MUL(MIN(MAX(x, K(x, -4)), K(x, 4)), K(x, 0.25)), airy_middle);
   V a = MAX(ABS(x), K(x, 4)), root = SQRT(a), z = MUL(K(x, 2.0 / 3), MUL(a, root)), fourth = SQRT(root);
   V t = DIV(K(x, 16.0 / 3), z);
-  V large = DIV(MUL(EXP(NEG(z)), CHEB(SUB(MUL(K(x, 2), t), K(x, 1)), airy_large)), MUL(K(x, 2 * 1.7724538509055161), fourth));
+  V large = DIV(MUL(EXP(NEG(z)), CHEB(SUB(MUL(K(x, 2), t), K(x, 1)), airy_large)),
+                MUL(K(x, 2 * 1.7724538509055161), fourth));
   V u = SUB(MUL(K(x, 2), MUL(t, t)), K(x, 1)), phase = SUB(z, K(x, M_PI_4));
   V wave = ADD(MUL(CHEB(u, airy_negative_f), COS(phase)), MUL(MUL(t, CHEB(u, airy_negative_g)), SIN(phase)));
   V negative = DIV(wave, MUL(K(x, 1.7724538509055161), fourth));
@@ -145,7 +152,8 @@ static V log_ndtr_value(tt_lower_t* L, V x) {
 }
 SPECIAL(log_ndtr, log_ndtr_value)
 
-// A rational start (Hastings) and three Newton steps on the logarithm, in the lower half; the upper by symmetry.
+// A rational start (Hastings) and three Newton steps on the logarithm, in the lower half; the upper by
+// symmetry.
 static V ndtri_value(tt_lower_t* L, V p) {
   V upper = GT(p, K(p, 0.5)), q = SEL(upper, SUB(K(p, 1), p), p);
   V safe = MIN(MAX(q, K(p, tt_lx_dtype(p) == TT_DTYPE_F64 ? 0x1p-1022 : 0x1p-126)), K(p, 0.5));
@@ -197,24 +205,29 @@ static V zeta_value(tt_lower_t* L, V s, V q_in) {
   saved = tt_b_region_begin(L->b, loop, 1, 0, NULL);
   V k0_arg = tt_b_region_arg(loop, 1, 0), a = tt_b_region_arg(loop, 1, 1), sum = tt_b_region_arg(loop, 1, 2);
   V open = LE(a, K(a, 9));
-  V next[3] = {ADD(k0_arg, K(k0_arg, 1)), SEL(open, ADD(a, one), a), SEL(open, ADD(sum, POW(a, NEG(power))), sum)};
+  V next[3] = {ADD(k0_arg, K(k0_arg, 1)), SEL(open, ADD(a, one), a),
+               SEL(open, ADD(sum, POW(a, NEG(power))), sum)};
   tt_b_region_end(L->b, saved, 3, next);
   a = &loop->results[1];
   sum = &loop->results[2];
   V last = POW(a, NEG(power));   // a^-s
   sum = ADD(sum, ADD(DIV(MUL(last, a), SUB(power, one)), MUL(last, K(s, 0.5))));
   // B_2j / (2j)!
-  static const double bernoulli[] = {1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
-                                     -691.0 / 1307674368000.0, 1.0 / 74724249600.0, -3617.0 / 10670622842880000.0};
+  static const double bernoulli[] = {1.0 / 12,
+                                     -1.0 / 720,
+                                     1.0 / 30240,
+                                     -1.0 / 1209600,
+                                     1.0 / 47900160,
+                                     -691.0 / 1307674368000.0,
+                                     1.0 / 74724249600.0,
+                                     -3617.0 / 10670622842880000.0};
   V term = DIV(MUL(last, power), a), square = MUL(a, a);
   for (int j = 0; j < 8; ++j) {
     sum = ADD(sum, MUL(term, K(s, bernoulli[j])));
     V rise = MUL(ADD(power, K(s, 2 * j + 1)), ADD(power, K(s, 2 * j + 2)));
     term = DIV(MUL(term, rise), square);
   }
-  V edge = SEL(EQ(q_in, infinity), zero, nan);
-  edge = SEL(undefined, nan, edge);
-  edge = SEL(pole, infinity, edge);
+  V edge = SEL(pole, infinity, nan);
   edge = SEL(EQ(s, one), infinity, SEL(LT(s, one), nan, edge));
   return SEL(plain, sum, edge);
 }
@@ -270,7 +283,8 @@ TT_LOWERING(mvlgamma) {
   tt_l_return(L, CAST(sum, tt_lx_dtype(narrow)));
 }
 
-// Series below x = a + 1, continued fraction (Lentz) above, both advanced in one loop until every element rests.
+// Series below x = a + 1, continued fraction (Lentz) above, both advanced in one loop until every element
+// rests.
 static void incomplete_gamma(tt_lower_t* L, bool upper) {
   V a_in, x_in;
   tt_dtype_t dtype = two_operands(L, &a_in, &x_in);
@@ -285,7 +299,8 @@ static void incomplete_gamma(tt_lower_t* L, bool upper) {
   V zero = K(a, 0), one = K(a, 1);
   V b0 = SUB(ADD(x, one), a), safe_b0 = SEL(EQ(b0, zero), K(a, tiny), b0);
   // k; term and sum of the series; c, d, h of the fraction
-  V operands[6] = {tt_b_scalar_f64(L->b, work, 1), one, one, K(a, 1 / tiny), DIV(one, safe_b0), DIV(one, safe_b0)};
+  V operands[6] = {
+      tt_b_scalar_f64(L->b, work, 1), one, one, K(a, 1 / tiny), DIV(one, safe_b0), DIV(one, safe_b0)};
   V use_series = LT(x, ADD(a, one));
   // one more: what moved last, to know when to stop
   V state[7];
@@ -314,7 +329,8 @@ static void incomplete_gamma(tt_lower_t* L, bool upper) {
   tt_b_region_end(L->b, saved, 7, next);
   V log_front = SUB(SUB(MUL(a, LOG(x)), x), TT_B1(CHLO_LGAMMA, a)), front = EXP(log_front);
   V lower_series = DIV(MUL(front, &loop->results[2]), a), upper_fraction = MUL(front, &loop->results[5]);
-  V value = upper ? SEL(use_series, SUB(one, lower_series), upper_fraction) : SEL(use_series, lower_series, SUB(one, upper_fraction));
+  V value = upper ? SEL(use_series, SUB(one, lower_series), upper_fraction)
+                  : SEL(use_series, lower_series, SUB(one, upper_fraction));
   value = CAST(value, tt_lx_dtype(a_in));
   V low = K(value, upper ? 1 : 0), high = K(value, upper ? 0 : 1), nan = K(value, NAN);
   V zero_in = K(a_in, 0), infinity = K(a_in, INFINITY);
@@ -364,7 +380,8 @@ static void polynomial(tt_lower_t* L, polynomial_t kind, bool shifted) {
   V more = LT(tt_b_region_arg(loop, 0, 0), highest);
   tt_b_region_end(L->b, saved, 1, &more);
   saved = tt_b_region_begin(L->b, loop, 1, 0, NULL);
-  V k0_arg = tt_b_region_arg(loop, 1, 0), p = tt_b_region_arg(loop, 1, 1), q = tt_b_region_arg(loop, 1, 2), kept = tt_b_region_arg(loop, 1, 3);
+  V k0_arg = tt_b_region_arg(loop, 1, 0), p = tt_b_region_arg(loop, 1, 1), q = tt_b_region_arg(loop, 1, 2),
+    kept = tt_b_region_arg(loop, 1, 3);
   V k = tt_lx_broadcast_like(L, k0_arg, x), next_k = ADD(k, one), next;
   switch (kind) {
     case POLY_H: next = MUL(two, SUB(MUL(x, q), MUL(k, p))); break;

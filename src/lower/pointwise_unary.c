@@ -6,7 +6,8 @@
 #include "lower/expr.h"
 
 static void refuse(tt_lower_t* L, const char* kernel, V x) {
-  tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s\" not implemented for '%s'", kernel, tt_lx_torch_name(tt_lx_dtype(x)));
+  tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s\" not implemented for '%s'", kernel,
+                  tt_lx_torch_name(tt_lx_dtype(x)));
 }
 
 // Argument 0, ints and bool made f32.
@@ -16,9 +17,9 @@ static V float_operand(tt_lower_t* L) {
 }
 
 // One StableHLO op on the float form.
-#define FLOAT_UNARY(symbol, KIND) \
-  TT_LOWERING(symbol) {           \
-    V x = float_operand(L);       \
+#define FLOAT_UNARY(symbol, KIND)   \
+  TT_LOWERING(symbol) {             \
+    V x = float_operand(L);         \
     tt_l_return(L, TT_B1(KIND, x)); \
   }
 FLOAT_UNARY(acos, CHLO_ACOS)
@@ -46,9 +47,9 @@ FLOAT_UNARY(tan, TAN)
 FLOAT_UNARY(tanh, TANH)
 
 // A formula in `x`, 16-bit floats computed in f32.
-#define FLOAT_FORMULA(symbol, ...)        \
-  TT_LOWERING(symbol) {                   \
-    V narrow = float_operand(L), x = UP(narrow); \
+#define FLOAT_FORMULA(symbol, ...)                            \
+  TT_LOWERING(symbol) {                                       \
+    V narrow = float_operand(L), x = UP(narrow);              \
     tt_l_return(L, CAST((__VA_ARGS__), tt_lx_dtype(narrow))); \
   }
 FLOAT_FORMULA(log2, MUL(LOG(x), K(x, 1.4426950408889634)))
@@ -83,7 +84,8 @@ TT_LOWERING(neg) {
   V x = tt_l_tensor(L, 0);
   if (tt_lx_dtype(x) == TT_DTYPE_PRED) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a mask, use "
+                    "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to "
+                    "invert a mask, use "
                     "the `~` or `logical_not()` operator instead.");
   }
   tt_l_return(L, NEG(x));
@@ -102,7 +104,8 @@ static V sign_of(tt_lower_t* L, V x) {
 TT_LOWERING(sign) {
   V x = tt_l_tensor(L, 0);
   if (tt_dtype_is_complex(tt_lx_dtype(x))) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Unlike NumPy, torch.sign doesn't support complex numbers; use torch.sgn instead.");
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "Unlike NumPy, torch.sign doesn't support complex numbers; use torch.sgn instead.");
   }
   tt_l_return(L, sign_of(L, x));
 }
@@ -128,7 +131,8 @@ TT_LOWERING(signbit) {
 
 static void round_with(tt_lower_t* L, tt_op_kind_t kind, const char* name) {
   V x = tt_l_tensor(L, 0);
-  if (tt_dtype_is_complex(tt_lx_dtype(x))) tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s is not supported for complex inputs", name);
+  if (tt_dtype_is_complex(tt_lx_dtype(x)))
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s is not supported for complex inputs", name);
   if (tt_lx_dtype(x) == TT_DTYPE_PRED) refuse(L, name, x);
   tt_l_return(L, tt_dtype_is_float(tt_lx_dtype(x)) ? tt_b_unary(L->b, kind, x) : x);
 }
@@ -138,7 +142,8 @@ TT_LOWERING(round) { round_with(L, TT_OP_ROUND_NEAREST_EVEN, "round_vml_cpu"); }
 
 TT_LOWERING(trunc) {
   V x = tt_l_tensor(L, 0);
-  if (tt_dtype_is_complex(tt_lx_dtype(x))) tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "trunc is not supported for complex inputs");
+  if (tt_dtype_is_complex(tt_lx_dtype(x)))
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "trunc is not supported for complex inputs");
   tt_l_return(L, tt_lx_trunc(L, x));
 }
 
@@ -180,11 +185,13 @@ TT_LOWERING(frexp) {
   V bits = tt_b_bitcast(L->b, scaled, bits_type);
   if (!bits) return;
   int64_t field_mask = is_double ? 0x7ff : 0xff;
-  V field = AND(TT_B2(SHIFT_RIGHT_LOGICAL, bits, tt_lx_splat_i64(L, bits, mantissa)), tt_lx_splat_i64(L, bits, field_mask));
+  V field = AND(TT_B2(SHIFT_RIGHT_LOGICAL, bits, tt_lx_splat_i64(L, bits, mantissa)),
+                tt_lx_splat_i64(L, bits, field_mask));
   V exponent = SUB(field, tt_lx_splat_i64(L, bits, bias));
   exponent = SEL(small, SUB(exponent, tt_lx_splat_i64(L, bits, is_double ? 54 : 25)), exponent);
   int64_t clear = ~((field_mask << mantissa));
-  V fraction_bits = OR(AND(bits, tt_lx_splat_i64(L, bits, clear)), tt_lx_splat_i64(L, bits, (int64_t)bias << mantissa));
+  V fraction_bits =
+      OR(AND(bits, tt_lx_splat_i64(L, bits, clear)), tt_lx_splat_i64(L, bits, (int64_t)bias << mantissa));
   V fraction = tt_b_bitcast(L->b, fraction_bits, tt_lx_dtype(x));
   V special = OR(EQ(x, K(x, 0)), NOT(TT_B1(IS_FINITE, x)));
   tt_l_return(L, CAST(SEL(special, x, fraction), tt_lx_dtype(narrow)));
@@ -192,7 +199,9 @@ TT_LOWERING(frexp) {
 }
 
 // ---- predicates --------------------------------------------------------------------------------
-static V falses(tt_lower_t* L, V x) { return x ? tt_lx_full(L, TT_DTYPE_PRED, x->type->rank, x->type->dims, 0) : NULL; }
+static V falses(tt_lower_t* L, V x) {
+  return x ? tt_lx_full(L, TT_DTYPE_PRED, x->type->rank, x->type->dims, 0) : NULL;
+}
 
 TT_LOWERING(isnan) { tt_l_return(L, tt_lx_is_nan(L, tt_l_tensor(L, 0))); }
 
@@ -202,19 +211,22 @@ static V is_infinite(tt_lower_t* L, V x, double which) {
 }
 TT_LOWERING(isinf) {
   V x = tt_l_tensor(L, 0);
-  if (tt_dtype_is_complex(tt_lx_dtype(x))) tt_l_return(L, OR(is_infinite(L, REAL(x), 0), is_infinite(L, IMAG(x), 0)));
+  if (tt_dtype_is_complex(tt_lx_dtype(x)))
+    tt_l_return(L, OR(is_infinite(L, REAL(x), 0), is_infinite(L, IMAG(x), 0)));
   else tt_l_return(L, is_infinite(L, x, 0));
 }
 static void one_infinity(tt_lower_t* L, double which, const char* name) {
   V x = tt_l_tensor(L, 0);
-  if (tt_dtype_is_complex(tt_lx_dtype(x))) tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s does not support complex inputs.", name);
+  if (tt_dtype_is_complex(tt_lx_dtype(x)))
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s does not support complex inputs.", name);
   tt_l_return(L, is_infinite(L, x, which));
 }
 TT_LOWERING(isposinf) { one_infinity(L, INFINITY, "isposinf"); }
 TT_LOWERING(isneginf) { one_infinity(L, -INFINITY, "isneginf"); }
 TT_LOWERING(isfinite) {
   V x = tt_l_tensor(L, 0);
-  if (tt_dtype_is_complex(tt_lx_dtype(x))) tt_l_return(L, AND(TT_B1(IS_FINITE, REAL(x)), TT_B1(IS_FINITE, IMAG(x))));
+  if (tt_dtype_is_complex(tt_lx_dtype(x)))
+    tt_l_return(L, AND(TT_B1(IS_FINITE, REAL(x)), TT_B1(IS_FINITE, IMAG(x))));
   else if (tt_dtype_is_float(tt_lx_dtype(x))) tt_l_return(L, TT_B1(IS_FINITE, x));
   else tt_l_return(L, NOT(falses(L, x)));
 }
@@ -266,7 +278,8 @@ TT_LOWERING(real) {
 TT_LOWERING(imag) {
   V x = tt_l_tensor(L, 0);
   if (!tt_dtype_is_complex(tt_lx_dtype(x))) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "imag is not implemented for tensors with non-complex dtypes.");
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "imag is not implemented for tensors with non-complex dtypes.");
   }
   tt_l_return(L, IMAG(x));
 }
@@ -281,7 +294,8 @@ TT_LOWERING(fill) {
   V self = tt_l_tensor(L, 0), value = tt_l_tensor_or_null(L, 1);
   if (value && value->type->rank != 0) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                    "fill_ only supports 0-dimension value tensor but got tensor with %u dimensions.", value->type->rank);
+                    "fill_ only supports 0-dimension value tensor but got tensor with %u dimensions.",
+                    value->type->rank);
   }
   if (!value && self && L->args[1].kind == TT_ARG_COMPLEX && !tt_dtype_is_complex(tt_lx_dtype(self))) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "value cannot be converted to type %s without overflow",

@@ -1,5 +1,5 @@
-// Random numbers (design D11): words of the device's generator through tt.rng; everything else is arithmetic on
-// them, the same in eager programs and whole graphs.
+// Random numbers (design D11): words of the device's generator through tt.rng; everything else is arithmetic
+// on them, the same in eager programs and whole graphs.
 #include <math.h>
 #include <string.h>
 
@@ -26,13 +26,16 @@ static V uniform_like(tt_lower_t* L, V like, tt_dtype_t dtype) {
   return like ? tt_lx_random(L, "uniform", dtype, like->type->rank, like->type->dims) : NULL;
 }
 static tt_dtype_t draw_dtype(tt_dtype_t dtype) { return dtype == TT_DTYPE_F64 ? TT_DTYPE_F64 : TT_DTYPE_F32; }
-static bool known(const tt_lower_t* L, uint32_t arg) { return arg < L->arg_count && L->args[arg].kind != TT_ARG_NONE && !L->args[arg].is_value; }
+static bool known(const tt_lower_t* L, uint32_t arg) {
+  return arg < L->arg_count && L->args[arg].kind != TT_ARG_NONE && !L->args[arg].is_value;
+}
 static V number(tt_lower_t* L, uint32_t arg, V like, double if_none) {
   return tt_l_is_none(L, arg) ? K(like, if_none) : tt_l_scalar_splat(L, arg, like);
 }
 static bool require_float(tt_lower_t* L, V self, const char* name) {
   if (self && tt_lx_is_int_or_bool(tt_lx_dtype(self))) {
-    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s\" not implemented for '%s'", name, tt_lx_torch_name(tt_lx_dtype(self)));
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s\" not implemented for '%s'", name,
+                    tt_lx_torch_name(tt_lx_dtype(self)));
   }
   return self && tt_builder_ok(L->b);
 }
@@ -42,13 +45,16 @@ TT_LOWERING(uniform) {
   V self = tt_l_tensor(L, 0);
   if (!require_float(L, self, "check_uniform_bounds")) return;
   if (known(L, 1) && known(L, 2) && tt_l_float(L, 1, 0) > tt_l_float(L, 2, 1)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "uniform_ expects to return a [from, to) range, but found from=%g > to=%g",
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "uniform_ expects to return a [from, to) range, but found from=%g > to=%g",
                     tt_l_float(L, 1, 0), tt_l_float(L, 2, 1));
     return;
   }
   tt_dtype_t dtype = tt_lx_dtype(self);
-  V u = uniform_like(L, self, tt_dtype_is_complex(dtype) ? draw_dtype(tt_dtype_real_part(dtype)) : draw_dtype(dtype));
-  bool plain = (tt_l_is_none(L, 1) || tt_l_scalar_is(L, 1, 0)) && (tt_l_is_none(L, 2) || tt_l_scalar_is(L, 2, 1));
+  V u = uniform_like(L, self,
+                     tt_dtype_is_complex(dtype) ? draw_dtype(tt_dtype_real_part(dtype)) : draw_dtype(dtype));
+  bool plain =
+      (tt_l_is_none(L, 1) || tt_l_scalar_is(L, 1, 0)) && (tt_l_is_none(L, 2) || tt_l_scalar_is(L, 2, 1));
   if (!plain) {
     V from = number(L, 1, u, 0), to = number(L, 2, u, 1);
     u = ADD(MUL(u, SUB(to, from)), from);
@@ -71,7 +77,8 @@ static V normal_shape(tt_lower_t* L, size_t rank, const tt_dim_t* dims, tt_dtype
 }
 static bool check_std(tt_lower_t* L, uint32_t arg) {
   if (!known(L, arg) || L->args[arg].kind == TT_ARG_TENSOR || tt_l_float(L, arg, 1) >= 0) return true;
-  tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "normal expects std >= 0.0, but found std %g", tt_l_float(L, arg, 1));
+  tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "normal expects std >= 0.0, but found std %g",
+                  tt_l_float(L, arg, 1));
   return false;
 }
 TT_LOWERING(normal) {
@@ -87,7 +94,10 @@ TT_LOWERING(normal_of) {
   V mean = tt_l_tensor_or_null(L, 0), std = tt_l_tensor_or_null(L, 1), like = mean ? mean : std;
   if (!like || !check_std(L, 1)) return;
   tt_dtype_t dtype = tt_lx_dtype(like), work = tt_l_accumulate(dtype);
-  V values[2] = {mean ? CAST(mean, work) : tt_l_scalar(L, 0, work), std ? CAST(std, work) : tt_l_is_none(L, 1) ? tt_b_scalar_f64(L->b, work, 1) : tt_l_scalar(L, 1, work)};
+  V values[2] = {mean ? CAST(mean, work) : tt_l_scalar(L, 0, work), std ? CAST(std, work)
+                                                                    : tt_l_is_none(L, 1)
+                                                                        ? tt_b_scalar_f64(L->b, work, 1)
+                                                                        : tt_l_scalar(L, 1, work)};
   if (std && !tt_dtype_is_complex(dtype)) {
     tt_lx_check(L, GE(std, K(std, 0)), TT_INVALID_ARGUMENT, "normal expects all elements of std >= 0.0");
   }
@@ -100,7 +110,8 @@ TT_LOWERING(log_normal) {
   V self = tt_l_tensor(L, 0);
   if (!require_float(L, self, "log_normal_cpu")) return;
   if (known(L, 2) && tt_l_float(L, 2, 2) <= 0) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "log_normal_ expects std > 0.0, but found std=%g", tt_l_float(L, 2, 2));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "log_normal_ expects std > 0.0, but found std=%g",
+                    tt_l_float(L, 2, 2));
     return;
   }
   V z = normal_shape(L, self->type->rank, self->type->dims, tt_lx_dtype(self));
@@ -109,7 +120,8 @@ TT_LOWERING(log_normal) {
 
 // ---- integers ----------------------------------------------------------------------------------
 // from + word mod range; range 0 stands for 2^64.
-static V integers(tt_lower_t* L, size_t rank, const tt_dim_t* dims, int64_t from, uint64_t range, tt_dtype_t dtype) {
+static V integers(tt_lower_t* L, size_t rank, const tt_dim_t* dims, int64_t from, uint64_t range,
+                  tt_dtype_t dtype) {
   bool wide = range == 0 || range > (UINT64_C(1) << 32);
   V words = tt_lx_random(L, "bits", wide ? TT_DTYPE_U64 : TT_DTYPE_U32, rank, dims);
   if (!words) return NULL;
@@ -142,18 +154,25 @@ static uint64_t default_range(tt_dtype_t dtype) {
 static void random_range(tt_lower_t* L, V self, int64_t from, int64_t to, bool has_to) {
   if (!self) return;
   if (has_to && from >= to) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
                     (long long)from, (long long)to);
     return;
   }
-  uint64_t range = has_to ? (uint64_t)to - (uint64_t)from : from == INT64_MIN ? 0 : default_range(tt_lx_dtype(self)) - (uint64_t)from;
+  uint64_t range = has_to              ? (uint64_t)to - (uint64_t)from
+                   : from == INT64_MIN ? 0
+                                       : default_range(tt_lx_dtype(self)) - (uint64_t)from;
   tt_l_return(L, integers(L, self->type->rank, self->type->dims, from, range, tt_lx_dtype(self)));
 }
 TT_LOWERING(random) {
   V self = tt_l_tensor(L, 0);
-  if (self) tt_l_return(L, integers(L, self->type->rank, self->type->dims, 0, default_range(tt_lx_dtype(self)), tt_lx_dtype(self)));
+  if (self)
+    tt_l_return(L, integers(L, self->type->rank, self->type->dims, 0, default_range(tt_lx_dtype(self)),
+                            tt_lx_dtype(self)));
 }
-TT_LOWERING(random_from) { random_range(L, tt_l_tensor(L, 0), tt_l_int(L, 1, 0), tt_l_int(L, 2, 0), !tt_l_is_none(L, 2)); }
+TT_LOWERING(random_from) {
+  random_range(L, tt_l_tensor(L, 0), tt_l_int(L, 1, 0), tt_l_int(L, 2, 0), !tt_l_is_none(L, 2));
+}
 TT_LOWERING(random_to) { random_range(L, tt_l_tensor(L, 0), 0, tt_l_int(L, 1, 1), true); }
 
 TT_LOWERING(randperm) {
@@ -182,8 +201,10 @@ TT_LOWERING(randperm) {
 }
 
 // ---- Bernoulli, dropout ------------------------------------------------------------------------
-#define BAD_P "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If so, " \
-              "please report an enhancement request to PyTorch.)"
+#define BAD_P                                                                                               \
+  "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error message be improved?  If " \
+  "so, "                                                                                                    \
+  "please report an enhancement request to PyTorch.)"
 static V bernoulli_of(tt_lower_t* L, V like, V p, tt_dtype_t dtype) {
   if (!like || !p) return NULL;
   p = UP(CAST(p, tt_l_default_float(tt_lx_dtype(p))));
@@ -225,7 +246,8 @@ TT_LOWERING(native_dropout) {
     return;
   }
   if (known(L, 1) && !(tt_l_float(L, 1, 0) >= 0 && tt_l_float(L, 1, 0) <= 1)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "dropout probability has to be between 0 and 1, but got %g", tt_l_float(L, 1, 0));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "dropout probability has to be between 0 and 1, but got %g",
+                    tt_l_float(L, 1, 0));
     return;
   }
   if (tt_l_scalar_is(L, 1, 1)) {
@@ -251,7 +273,8 @@ TT_LOWERING(exponential) {
   V self = tt_l_tensor(L, 0);
   if (!require_float(L, self, "exponential_cpu")) return;
   if (known(L, 1) && tt_l_float(L, 1, 1) <= 0) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "exponential_ expects lambda > 0.0, but found lambda=%g", tt_l_float(L, 1, 1));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "exponential_ expects lambda > 0.0, but found lambda=%g",
+                    tt_l_float(L, 1, 1));
     return;
   }
   V u = uniform_like(L, self, draw_dtype(tt_lx_dtype(self)));
@@ -263,7 +286,8 @@ TT_LOWERING(geometric) {
   V self = tt_l_tensor(L, 0);
   if (!self) return;
   if (known(L, 1) && !(tt_l_float(L, 1, 0.5) > 0 && tt_l_float(L, 1, 0.5) < 1)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "geometric_ expects p to be in (0, 1), but got p=%g", tt_l_float(L, 1, 0.5));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "geometric_ expects p to be in (0, 1), but got p=%g",
+                    tt_l_float(L, 1, 0.5));
     return;
   }
   V u = uniform_like(L, self, draw_dtype(tt_lx_dtype(self))), p = tt_l_scalar_splat(L, 1, u);
@@ -274,7 +298,8 @@ TT_LOWERING(cauchy) {
   V self = tt_l_tensor(L, 0);
   if (!require_float(L, self, "cauchy_cpu")) return;
   if (known(L, 2) && tt_l_float(L, 2, 1) <= 0) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "cauchy_ expects sigma > 0.0, but found sigma=%g", tt_l_float(L, 2, 1));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "cauchy_ expects sigma > 0.0, but found sigma=%g",
+                    tt_l_float(L, 2, 1));
     return;
   }
   V u = uniform_like(L, self, draw_dtype(tt_lx_dtype(self)));
@@ -299,14 +324,16 @@ TT_LOWERING(multinomial) {
     return;
   }
   if (!replacement && count > n) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "cannot sample n_sample > prob_dist.size(-1) samples without replacement");
     return;
   }
   p = UP(p);
   tt_lx_check(L, AND(GE(p, K(p, 0)), TT_B1(IS_FINITE, p)), TT_INVALID_ARGUMENT,
               "probability tensor contains either `inf`, `nan` or element < 0");
   V total = tt_b_reduce(L->b, TT_OP_ADD, p, 1, &last, true);
-  tt_lx_check(L, GT(total, K(total, 0)), TT_INVALID_ARGUMENT, "invalid multinomial distribution (sum of probabilities <= 0)");
+  tt_lx_check(L, GT(total, K(total, 0)), TT_INVALID_ARGUMENT,
+              "invalid multinomial distribution (sum of probabilities <= 0)");
   tt_dim_t dims[2] = {tt_lx_size(p, 0), 0};
   dims[last] = count;
   if (!replacement || count == 1) {
@@ -335,7 +362,8 @@ TT_LOWERING(rrelu_with_noise) {
   V wide = UP(x);
   double lower = tt_l_float(L, 2, 0.125), upper = tt_l_float(L, 3, 1.0 / 3);
   if (!tt_l_bool(L, 4, false)) {
-    tt_l_return(L, CAST(SEL(LE(wide, K(wide, 0)), MUL(wide, K(wide, (lower + upper) / 2)), wide), tt_lx_dtype(x)));
+    tt_l_return(
+        L, CAST(SEL(LE(wide, K(wide, 0)), MUL(wide, K(wide, (lower + upper) / 2)), wide), tt_lx_dtype(x)));
     return;
   }
   V u = CAST(uniform_like(L, x, draw_dtype(tt_lx_dtype(x))), tt_lx_dtype(wide));
@@ -345,13 +373,14 @@ TT_LOWERING(rrelu_with_noise) {
   tt_l_write(L, 1, 0, CAST(noise, tt_lx_dtype(x)));
 }
 
-// Knuth's product for small rates, the rounded normal with a continuity correction for large ones; both from a
-// bounded number of words, so the offset advances by a known amount.
+// Knuth's product for small rates, the rounded normal with a continuity correction for large ones; both from
+// a bounded number of words, so the offset advances by a known amount.
 TT_LOWERING(poisson) {
   V rate = tt_l_tensor(L, 0);
   if (!require_float(L, rate, "poisson_cpu")) return;
   V lambda = UP(rate);
-  tt_lx_check(L, GE(lambda, K(lambda, 0)), TT_INVALID_ARGUMENT, "invalid Poisson rate, expected rate to be non-negative");
+  tt_lx_check(L, GE(lambda, K(lambda, 0)), TT_INVALID_ARGUMENT,
+              "invalid Poisson rate, expected rate to be non-negative");
   // inversion by sequential search, up to rate 16: the tail beyond 64 is under 1e-17
   V small = MIN(lambda, K(lambda, 16)), u = uniform_like(L, lambda, tt_lx_dtype(lambda));
   V term = EXP(NEG(small)), sum = term, count = K(u, 0);
@@ -374,7 +403,8 @@ static tt_i64s_t like_sizes(tt_lower_t* L) {
   return x ? (tt_i64s_t){x->type->dims, x->type->rank} : (tt_i64s_t){NULL, 0};
 }
 static void rand_of(tt_lower_t* L, tt_i64s_t sizes, tt_dtype_t dtype, bool normal) {
-  V value = normal ? normal_shape(L, sizes.size, sizes.data, dtype) : tt_lx_random(L, "uniform", draw_dtype(dtype), sizes.size, sizes.data);
+  V value = normal ? normal_shape(L, sizes.size, sizes.data, dtype)
+                   : tt_lx_random(L, "uniform", draw_dtype(dtype), sizes.size, sizes.data);
   tt_l_return(L, CAST(value, dtype));
 }
 TT_LOWERING(rand) { rand_of(L, tt_l_ints(L, 0), tt_l_dtype(L, 1, TT_DTYPE_F32), false); }
@@ -383,15 +413,21 @@ TT_LOWERING(rand_like) { rand_of(L, like_sizes(L), tt_l_dtype(L, 1, tt_lx_dtype(
 TT_LOWERING(randn_like) { rand_of(L, like_sizes(L), tt_l_dtype(L, 1, tt_lx_dtype(tt_l_tensor(L, 0))), true); }
 static void randint_of(tt_lower_t* L, int64_t low, int64_t high, tt_i64s_t sizes, tt_dtype_t dtype) {
   if (low >= high) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "random_ expects 'from' to be less than 'to', but got from=%lld >= to=%lld",
                     (long long)low, (long long)high);
     return;
   }
   tt_l_return(L, integers(L, sizes.size, sizes.data, low, (uint64_t)high - (uint64_t)low, dtype));
 }
 TT_LOWERING(randint) { randint_of(L, 0, tt_l_int(L, 0, 1), tt_l_ints(L, 1), tt_l_dtype(L, 2, TT_DTYPE_S64)); }
-TT_LOWERING(randint_low) { randint_of(L, tt_l_int(L, 0, 0), tt_l_int(L, 1, 1), tt_l_ints(L, 2), tt_l_dtype(L, 3, TT_DTYPE_S64)); }
-TT_LOWERING(randint_like) { randint_of(L, 0, tt_l_int(L, 1, 1), like_sizes(L), tt_l_dtype(L, 2, tt_lx_dtype(tt_l_tensor(L, 0)))); }
+TT_LOWERING(randint_low) {
+  randint_of(L, tt_l_int(L, 0, 0), tt_l_int(L, 1, 1), tt_l_ints(L, 2), tt_l_dtype(L, 3, TT_DTYPE_S64));
+}
+TT_LOWERING(randint_like) {
+  randint_of(L, 0, tt_l_int(L, 1, 1), like_sizes(L), tt_l_dtype(L, 2, tt_lx_dtype(tt_l_tensor(L, 0))));
+}
 TT_LOWERING(randint_like_low) {
-  randint_of(L, tt_l_int(L, 1, 0), tt_l_int(L, 2, 1), like_sizes(L), tt_l_dtype(L, 3, tt_lx_dtype(tt_l_tensor(L, 0))));
+  randint_of(L, tt_l_int(L, 1, 0), tt_l_int(L, 2, 1), like_sizes(L),
+             tt_l_dtype(L, 3, tt_lx_dtype(tt_l_tensor(L, 0))));
 }

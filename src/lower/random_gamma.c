@@ -1,4 +1,5 @@
-// Gamma, Dirichlet, binomial. Rejection with a fixed number of attempts, so the offset advances by a known amount.
+// Gamma, Dirichlet, binomial. Rejection with a fixed number of attempts, so the offset advances by a known
+// amount.
 #include <math.h>
 #include <string.h>
 
@@ -23,7 +24,8 @@ static V gamma_of(tt_lower_t* L, V alpha) {
   for (int64_t i = 0; i < ATTEMPTS; ++i) {
     V z = tt_lx_squeeze(L, tt_lx_slice_dim(L, normals, 0, i, i + 1, 1), 0);
     V u = SUB(one, tt_lx_squeeze(L, tt_lx_slice_dim(L, uniforms, 0, i, i + 1, 1), 0));   // (0, 1]
-    V base = ADD(one, MUL(c, z)), cube = MUL(MUL(base, base), base), safe = SEL(GT(cube, K(cube, 0)), cube, one);
+    V base = ADD(one, MUL(c, z)), cube = MUL(MUL(base, base), base),
+      safe = SEL(GT(cube, K(cube, 0)), cube, one);
     V bound = ADD(MUL(K(z, 0.5), MUL(z, z)), MUL(d, ADD(SUB(one, safe), LOG(safe))));
     V good = AND(GT(cube, K(cube, 0)), LT(LOG(u), bound));
     V fresh = found ? AND(good, NOT(found)) : good;
@@ -51,13 +53,14 @@ TT_LOWERING(sample_dirichlet) {
   tt_l_return(L, CAST(DIV(value, tt_lx_broadcast_like(L, total, value)), tt_lx_dtype(alpha)));
 }
 
-// Inversion by sequential search from 0 with p at most one half, in a loop that ends when every element has its
-// count; where (1 - p)^n would underflow, a normal with the skewness corrected.
+// Inversion by sequential search from 0 with p at most one half, in a loop that ends when every element has
+// its count; where (1 - p)^n would underflow, a normal with the skewness corrected.
 TT_LOWERING(binomial) {
   V count = tt_l_tensor(L, 0), prob = tt_l_tensor(L, 1);
   if (!count || !prob) return;
   if (tt_lx_is_int_or_bool(tt_lx_dtype(count)) || tt_lx_dtype(count) != tt_lx_dtype(prob)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Binomial distributions expects floating point tensors of one dtype");
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "Binomial distributions expects floating point tensors of one dtype");
     return;
   }
   V both[2] = {UP(count), UP(prob)};
@@ -78,7 +81,8 @@ TT_LOWERING(binomial) {
   V more = AND(tt_lx_reduce_all(L, TT_OP_OR, waiting), LT(k, K(k, 1000)));
   tt_b_region_end(L->b, saved, 1, &more);
   saved = tt_b_region_begin(L->b, loop, 1, 0, NULL);
-  V k0 = tt_b_region_arg(loop, 1, 0), pmf = tt_b_region_arg(loop, 1, 1), sum = tt_b_region_arg(loop, 1, 2), kept = tt_b_region_arg(loop, 1, 3);
+  V k0 = tt_b_region_arg(loop, 1, 0), pmf = tt_b_region_arg(loop, 1, 1), sum = tt_b_region_arg(loop, 1, 2),
+    kept = tt_b_region_arg(loop, 1, 3);
   V wide_k = tt_lx_broadcast_like(L, k0, n), next_k = ADD(wide_k, one);
   V beyond = AND(GE(u, sum), LT(wide_k, n));
   V next_pmf = MUL(pmf, MUL(ratio, DIV(MAX(SUB(n, wide_k), zero), next_k)));

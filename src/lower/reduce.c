@@ -52,7 +52,8 @@ static void mean_over(tt_lower_t* L, uint32_t dim_arg, bool keep, uint32_t dtype
   tt_dtype_t dtype = tt_l_dtype(L, dtype_arg, tt_lx_dtype(x));
   if (x && tt_lx_is_int_or_bool(dtype)) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                    "mean(): could not infer output dtype. Input dtype must be either a floating point or complex dtype. Got: %s",
+                    "mean(): could not infer output dtype. Input dtype must be either a floating point or "
+                    "complex dtype. Got: %s",
                     tt_lx_torch_name(dtype));
   }
   size_t count;
@@ -82,7 +83,8 @@ static void truth(tt_lower_t* L, tt_op_kind_t kind, uint32_t dim_arg, bool keep)
   V x = tt_l_tensor(L, 0);
   size_t count = 0;
   int64_t dims[TT_MAX_RANK];
-  bool empty_list = dim_arg < L->arg_count && L->args[dim_arg].kind == TT_ARG_INTS && L->args[dim_arg].count == 0;
+  bool empty_list =
+      dim_arg < L->arg_count && L->args[dim_arg].kind == TT_ARG_INTS && L->args[dim_arg].count == 0;
   if (!empty_list) dims_of(L, dim_arg, x, &count, dims);   // dim=[] reduces nothing here
   V result = empty_list ? CAST(x, TT_DTYPE_PRED) : reduce(L, kind, CAST(x, TT_DTYPE_PRED), count, dims, keep);
   tt_l_return(L, tt_lx_dtype(x) == TT_DTYPE_U8 ? CAST(result, TT_DTYPE_U8) : result);
@@ -101,18 +103,21 @@ static void count_nonzero_over(tt_lower_t* L, uint32_t dim_arg) {
 }
 TT_LOWERING(count_nonzero) { count_nonzero_over(L, 1); }
 
-
 // ---- extrema -----------------------------------------------------------------------------------
-static bool check_not_empty(tt_lower_t* L, V x, size_t count, const int64_t* dims, bool all, const char* name) {
+static bool check_not_empty(tt_lower_t* L, V x, size_t count, const int64_t* dims, bool all,
+                            const char* name) {
   if (!x || x->type->rank == 0) return x != NULL;
   for (size_t i = 0; i < count; ++i) {
     if (x->type->dims[dims[i]] != 0) continue;
     if (all) {
       tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                      "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the reduction dim with "
-                      "the 'dim' argument.", name);
+                      "%s(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+                      "reduction dim with "
+                      "the 'dim' argument.",
+                      name);
     } else {
-      tt_builder_fail(L->b, TT_OUT_OF_RANGE, "%s(): Expected reduction dim %lld to have non-zero size.", name, (long long)dims[i]);
+      tt_builder_fail(L->b, TT_OUT_OF_RANGE, "%s(): Expected reduction dim %lld to have non-zero size.", name,
+                      (long long)dims[i]);
     }
     return false;
   }
@@ -120,9 +125,11 @@ static bool check_not_empty(tt_lower_t* L, V x, size_t count, const int64_t* dim
 }
 
 // Complex has no order; i1 goes through AND and OR.
-static V extreme(tt_lower_t* L, bool maximum, V x, size_t count, const int64_t* dims, bool keep, const char* kernel) {
+static V extreme(tt_lower_t* L, bool maximum, V x, size_t count, const int64_t* dims, bool keep,
+                 const char* kernel) {
   if (tt_dtype_is_complex(tt_lx_dtype(x))) {
-    return tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s\" not implemented for '%s'", kernel, tt_lx_torch_name(tt_lx_dtype(x)));
+    return tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s\" not implemented for '%s'", kernel,
+                           tt_lx_torch_name(tt_lx_dtype(x)));
   }
   if (tt_lx_dtype(x) == TT_DTYPE_PRED) return reduce(L, maximum ? TT_OP_OR : TT_OP_AND, x, count, dims, keep);
   return reduce(L, maximum ? TT_OP_MAXIMUM : TT_OP_MINIMUM, x, count, dims, keep);
@@ -134,7 +141,8 @@ static void extreme_over(tt_lower_t* L, bool maximum, const char* name) {
   int64_t dims[TT_MAX_RANK];
   dims_of(L, 1, x, &count, dims);
   if (!check_not_empty(L, x, count, dims, tt_l_ints(L, 1).size == 0, name)) return;
-  tt_l_return(L, extreme(L, maximum, x, count, dims, tt_l_bool(L, 2, false), maximum ? "max_values_cpu" : "min_values_cpu"));
+  tt_l_return(L, extreme(L, maximum, x, count, dims, tt_l_bool(L, 2, false),
+                         maximum ? "max_values_cpu" : "min_values_cpu"));
 }
 TT_LOWERING(amax) { extreme_over(L, true, "amax"); }
 TT_LOWERING(amin) { extreme_over(L, false, "amin"); }
@@ -170,7 +178,8 @@ TT_LOWERING(aminmax_all) {
 }
 
 // Value and first index of the extreme along `dim`; NaN beats everything, as in PyTorch.
-void tt_lx_extreme_index(tt_lower_t* L, bool maximum, V x, int64_t dim, bool keep, V* out_value, V* out_index) {
+void tt_lx_extreme_index(tt_lower_t* L, bool maximum, V x, int64_t dim, bool keep, V* out_value,
+                         V* out_index) {
   *out_value = *out_index = NULL;
   if (!x) return;
   if (x->type->rank == 0) {
@@ -182,7 +191,8 @@ void tt_lx_extreme_index(tt_lower_t* L, bool maximum, V x, int64_t dim, bool kee
   V keys = dtype == TT_DTYPE_PRED ? CAST(x, TT_DTYPE_U8) : x;
   V inputs[2] = {keys, tt_lx_iota(L, TT_DTYPE_S64, x, dim)};
   V scalar = tt_b_scalar_f64(L->b, tt_lx_dtype(keys), 0);
-  V inits[2] = {maximum ? tt_lx_splat_lowest(L, scalar) : tt_lx_splat_max(L, scalar), tt_b_scalar_i64(L->b, TT_DTYPE_S64, INT64_MAX)};
+  V inits[2] = {maximum ? tt_lx_splat_lowest(L, scalar) : tt_lx_splat_max(L, scalar),
+                tt_b_scalar_i64(L->b, TT_DTYPE_S64, INT64_MAX)};
   tt_op_t* op = tt_b_reduce_general(L->b, 2, inputs, inits, 1, &dim);
   if (!op) return;
   tt_block_t* saved = tt_b_region_begin(L->b, op, 0, 0, NULL);
@@ -211,7 +221,8 @@ static void extreme_dim(tt_lower_t* L, bool maximum) {
   int64_t dim = tt_l_dim(L, tt_l_int(L, 1, 0), tt_lx_rank(x));
   if (!check_not_empty(L, x, 1, &dim, false, maximum ? "max" : "min")) return;
   if (tt_dtype_is_complex(tt_lx_dtype(x))) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s(): does not support complex input", maximum ? "max" : "min");
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s(): does not support complex input",
+                    maximum ? "max" : "min");
   }
   tt_lx_extreme_index(L, maximum, x, dim, tt_l_bool(L, 2, false), &value, &index);
   tt_l_return(L, value);
@@ -226,11 +237,13 @@ static void arg_extreme(tt_lower_t* L, bool maximum) {
   bool keep = tt_l_bool(L, 2, false);
   if (!x) return;
   if (tt_dtype_is_complex(tt_lx_dtype(x)) || tt_lx_dtype(x) == TT_DTYPE_PRED) {
-    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s_cpu\" not implemented for '%s'", name, tt_lx_torch_name(tt_lx_dtype(x)));
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s_cpu\" not implemented for '%s'", name,
+                    tt_lx_torch_name(tt_lx_dtype(x)));
   }
   if (tt_l_is_none(L, 1)) {
     if (tt_lx_numel(L, x) == 0) {
-      tt_builder_fail(L->b, TT_OUT_OF_RANGE, "%s(): Expected reduction dim to be specified for input.numel() == 0.", name);
+      tt_builder_fail(L->b, TT_OUT_OF_RANGE,
+                      "%s(): Expected reduction dim to be specified for input.numel() == 0.", name);
     }
     V flat = x->type->rank ? tt_lx_flatten(L, x) : x;
     tt_lx_extreme_index(L, maximum, flat, 0, false, &value, &index);
@@ -251,10 +264,12 @@ TT_LOWERING(argmin) { arg_extreme(L, false); }
 
 // ---- norms, variance ---------------------------------------------------------------------------
 // p-norm over dims; 16-bit floats in f32, result in `dtype` (real).
-static V vector_norm(tt_lower_t* L, V x, double p, size_t count, const int64_t* dims, bool keep, tt_dtype_t dtype) {
+static V vector_norm(tt_lower_t* L, V x, double p, size_t count, const int64_t* dims, bool keep,
+                     tt_dtype_t dtype) {
   if (!x) return NULL;
   x = UP(x);
-  if (dtype != TT_DTYPE_INVALID && tt_dtype_bytes(tt_dtype_real_part(dtype)) > tt_dtype_bytes(tt_dtype_real_part(tt_lx_dtype(x)))) {
+  if (dtype != TT_DTYPE_INVALID &&
+      tt_dtype_bytes(tt_dtype_real_part(dtype)) > tt_dtype_bytes(tt_dtype_real_part(tt_lx_dtype(x)))) {
     x = CAST(x, tt_dtype_is_complex(tt_lx_dtype(x)) ? TT_DTYPE_C128 : tt_dtype_real_part(dtype));
   }
   V size = ABS(x), result;
@@ -270,14 +285,17 @@ static V vector_norm(tt_lower_t* L, V x, double p, size_t count, const int64_t* 
     V total = reduce(L, TT_OP_ADD, POW(size, K(size, p)), count, dims, keep);
     result = POW(total, K(total, 1 / p));
   }
-  return CAST(result, dtype == TT_DTYPE_INVALID ? tt_dtype_real_part(tt_lx_dtype(tt_l_tensor(L, 0))) : tt_dtype_real_part(dtype));
+  return CAST(result, dtype == TT_DTYPE_INVALID ? tt_dtype_real_part(tt_lx_dtype(tt_l_tensor(L, 0)))
+                                                : tt_dtype_real_part(dtype));
 }
 
-static void norm_over(tt_lower_t* L, double p, uint32_t dim_arg, bool keep, uint32_t dtype_arg, const char* name) {
+static void norm_over(tt_lower_t* L, double p, uint32_t dim_arg, bool keep, uint32_t dtype_arg,
+                      const char* name) {
   V x = tt_l_tensor(L, 0);
   if (!x) return;
   if (tt_lx_is_int_or_bool(tt_lx_dtype(x))) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s: Expected a floating point or complex tensor as input. Got %s", name,
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "%s: Expected a floating point or complex tensor as input. Got %s", name,
                     tt_lx_torch_name(tt_lx_dtype(x)));
   }
   size_t count;
@@ -286,13 +304,17 @@ static void norm_over(tt_lower_t* L, double p, uint32_t dim_arg, bool keep, uint
   if ((p < 0 || p == INFINITY) && x->type->rank) {
     for (size_t i = 0; i < count; ++i) {
       if (x->type->dims[dims[i]] != 0) continue;
-      tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                      "%s cannot compute the %g norm on an empty tensor because the operation does not have an identity", name, p);
+      tt_builder_fail(
+          L->b, TT_INVALID_ARGUMENT,
+          "%s cannot compute the %g norm on an empty tensor because the operation does not have an identity",
+          name, p);
     }
   }
   tt_l_return(L, vector_norm(L, x, p, count, dims, keep, tt_l_dtype(L, dtype_arg, TT_DTYPE_INVALID)));
 }
-TT_LOWERING(linalg_vector_norm) { norm_over(L, tt_l_float(L, 1, 2), 2, tt_l_bool(L, 3, false), 4, "linalg.vector_norm"); }
+TT_LOWERING(linalg_vector_norm) {
+  norm_over(L, tt_l_float(L, 1, 2), 2, tt_l_bool(L, 3, false), 4, "linalg.vector_norm");
+}
 TT_LOWERING(norm) { norm_over(L, tt_l_float(L, 1, 2), 2, tt_l_bool(L, 3, false), 4, "norm()"); }
 TT_LOWERING(norm_all) { norm_over(L, tt_l_float(L, 1, 2), 99, false, 2, "norm()"); }
 
@@ -301,19 +323,21 @@ static V mean_kept(tt_lower_t* L, V x, size_t count, const int64_t* dims) {
   return DIV(total, K(total, count_of(L, x, count, dims)));
 }
 
-static void variance(tt_lower_t* L, bool root, bool with_mean, uint32_t dim_arg, double correction, bool keep) {
+static void variance(tt_lower_t* L, bool root, bool with_mean, uint32_t dim_arg, double correction,
+                     bool keep) {
   V narrow = tt_l_tensor(L, 0);
   if (!narrow) return;
   tt_dtype_t dtype = tt_lx_dtype(narrow);
   if (tt_lx_is_int_or_bool(dtype)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s%s only support floating point and complex dtypes", root ? "std" : "var",
-                    with_mean ? "_mean" : " and other reductions");
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s%s only support floating point and complex dtypes",
+                    root ? "std" : "var", with_mean ? "_mean" : " and other reductions");
   }
   size_t count;
   int64_t dims[TT_MAX_RANK];
   dims_of(L, dim_arg, narrow, &count, dims);
   V x = UP(narrow), mean = mean_kept(L, x, count, dims), delta = SUB(x, spread(L, mean, x));
-  V square = tt_dtype_is_complex(dtype) ? ADD(MUL(REAL(delta), REAL(delta)), MUL(IMAG(delta), IMAG(delta))) : MUL(delta, delta);
+  V square = tt_dtype_is_complex(dtype) ? ADD(MUL(REAL(delta), REAL(delta)), MUL(IMAG(delta), IMAG(delta)))
+                                        : MUL(delta, delta);
   V total = reduce(L, TT_OP_ADD, square, count, dims, keep);
   double divisor = count_of(L, x, count, dims) - correction;
   V result = DIV(total, K(total, divisor > 0 ? divisor : 0));
@@ -365,16 +389,19 @@ TT_LOWERING(trace) {
   V x = tt_l_tensor(L, 0);
   if (!x) return;
   if (x->type->rank != 2) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "trace: expected a matrix, but got tensor with dim %u", x->type->rank);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "trace: expected a matrix, but got tensor with dim %u",
+                    x->type->rank);
     return;
   }
   tt_dtype_t dtype = sum_dtype(L, 99, x), wide = tt_l_accumulate(dtype);
-  V wider = CAST(x, wide), diagonal = EQ(tt_lx_iota(L, TT_DTYPE_S64, x, 0), tt_lx_iota(L, TT_DTYPE_S64, x, 1));
+  V wider = CAST(x, wide),
+    diagonal = EQ(tt_lx_iota(L, TT_DTYPE_S64, x, 0), tt_lx_iota(L, TT_DTYPE_S64, x, 1));
   tt_l_return(L, CAST(tt_lx_reduce_all(L, TT_OP_ADD, SEL(diagonal, wider, K(wider, 0))), dtype));
 }
 
 // ---- softmax -----------------------------------------------------------------------------------
-static V composite_1(tt_lower_t* L, const char* name, size_t count, V* operands, V like, int64_t axis, bool log) {
+static V composite_1(tt_lower_t* L, const char* name, size_t count, V* operands, V like, int64_t axis,
+                     bool log) {
   if (!like) return NULL;
   tt_attr_t attrs[2] = {tt_attr_int(TT_ATTR_AXIS, axis), tt_attr_bool(TT_ATTR_LOG, log)};
   tt_op_t* op = tt_b_composite(L->b, name, count, operands, 1, &like->type, 2, attrs, NULL);
@@ -387,8 +414,8 @@ static void softmax(tt_lower_t* L, bool log) {
   int64_t dim = tt_l_dim(L, tt_l_int(L, 1, -1), tt_lx_rank(x));
   tt_dtype_t dtype = tt_lx_dtype(x);
   if (tt_lx_is_int_or_bool(dtype) || tt_dtype_is_complex(dtype)) {
-    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s_lastdim_kernel_impl\" not implemented for '%s'", log ? "log_softmax" : "softmax",
-                    tt_lx_torch_name(dtype));
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"%s_lastdim_kernel_impl\" not implemented for '%s'",
+                    log ? "log_softmax" : "softmax", tt_lx_torch_name(dtype));
     return;
   }
   if (tt_l_bool(L, 2, false)) x = CAST(x, TT_DTYPE_F32);   // half_to_float
@@ -424,7 +451,8 @@ static void softmax_int(tt_lower_t* L, bool log) {
   if (!x) return;
   int64_t dim = tt_l_dim(L, tt_l_int(L, 1, -1), tt_lx_rank(x));
   x = CAST(x, tt_l_dtype(L, 2, tt_l_default_float(tt_lx_dtype(x))));
-  tt_l_return(L, x && x->type->rank == 0 ? K(x, log ? 0 : 1) : composite_1(L, "tt.softmax", 1, &x, x, dim, log));
+  tt_l_return(L,
+              x && x->type->rank == 0 ? K(x, log ? 0 : 1) : composite_1(L, "tt.softmax", 1, &x, x, dim, log));
 }
 TT_LOWERING(softmax_int) { softmax_int(L, false); }
 TT_LOWERING(log_softmax_int) { softmax_int(L, true); }
@@ -484,7 +512,8 @@ TT_LOWERING(cumprod) { scan(L, "prod", 2); }
 TT_LOWERING(logcumsumexp) {
   V x = tt_l_tensor(L, 0), wide = UP(x);
   if (x && tt_lx_is_int_or_bool(tt_lx_dtype(x))) {
-    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"logcumsumexp_out_cpu\" not implemented for '%s'", tt_lx_torch_name(tt_lx_dtype(x)));
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"logcumsumexp_out_cpu\" not implemented for '%s'",
+                    tt_lx_torch_name(tt_lx_dtype(x)));
   }
   int64_t dim = tt_l_dim(L, tt_l_int(L, 1, 0), tt_lx_rank(x));
   if (tt_dtype_is_complex(tt_lx_dtype(x))) {   // log2(n) shifted combinations

@@ -1,9 +1,9 @@
-// Views on logical values, for whole graphs; scatters into views and their gradients; copies and constructors.
+// Views on logical values, for whole graphs; scatters into views and their gradients; copies and
+// constructors.
 #include <stdio.h>
 #include <string.h>
 
 #include "lower/expr.h"
-
 
 // ---- reshapes ----------------------------------------------------------------------------------
 static V reshape_to(tt_lower_t* L, V x, tt_i64s_t sizes) {
@@ -27,7 +27,8 @@ static V reshape_to(tt_lower_t* L, V x, tt_i64s_t sizes) {
     for (size_t i = 0; i < sizes.size && at < sizeof text - 24; ++i) {
       at += (size_t)snprintf(text + at, sizeof text - at, i ? ", %lld" : "%lld", (long long)sizes.data[i]);
     }
-    return tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "shape '[%s]' is invalid for input of size %lld", text, (long long)elems);
+    return tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "shape '[%s]' is invalid for input of size %lld", text,
+                           (long long)elems);
   }
   return tt_b_reshape(L->b, x, sizes.size, dims);
 }
@@ -36,7 +37,8 @@ TT_LOWERING(view) { tt_l_return(L, reshape_to(L, tt_l_tensor(L, 0), tt_l_ints(L,
 TT_LOWERING(flatten) {
   V x = tt_l_tensor(L, 0);
   if (!x) return;
-  int64_t rank = tt_lx_rank(x), first = tt_l_dim(L, tt_l_int(L, 1, 0), rank), last = tt_l_dim(L, tt_l_int(L, 2, -1), rank);
+  int64_t rank = tt_lx_rank(x), first = tt_l_dim(L, tt_l_int(L, 1, 0), rank),
+          last = tt_l_dim(L, tt_l_int(L, 2, -1), rank);
   tt_dim_t dims[TT_MAX_RANK], product = 1;
   size_t k = 0;
   if (rank == 0) product = 1;
@@ -78,8 +80,10 @@ TT_LOWERING(permute) {
   int64_t permutation[TT_MAX_RANK], rank = tt_lx_rank(x);
   if ((int64_t)list.size != rank) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                    "permute(sparse_coo): number of dimensions in the tensor input does not match the length of the desired ordering "
-                    "of dimensions i.e. input.dim() = %lld is not equal to len(dims) = %zu", (long long)rank, list.size);
+                    "permute(sparse_coo): number of dimensions in the tensor input does not match the length "
+                    "of the desired ordering "
+                    "of dimensions i.e. input.dim() = %lld is not equal to len(dims) = %zu",
+                    (long long)rank, list.size);
     return;
   }
   for (size_t i = 0; i < list.size; ++i) permutation[i] = tt_l_dim(L, list.data[i], rank);
@@ -101,7 +105,8 @@ TT_LOWERING(transpose) {
 TT_LOWERING(t_2d) {
   V x = tt_l_tensor(L, 0);
   if (tt_lx_rank(x) > 2) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "t() expects a tensor with <= 2 dimensions, but self is %lldD", (long long)tt_lx_rank(x));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "t() expects a tensor with <= 2 dimensions, but self is %lldD",
+                    (long long)tt_lx_rank(x));
   }
   tt_l_return(L, tt_lx_rank(x) == 2 ? swap_dims(L, x, 0, 1) : x);
 }
@@ -114,7 +119,8 @@ TT_LOWERING(expand_view) {
   tt_dim_t dims[TT_MAX_RANK];
   if (shift < 0 || sizes.size > TT_MAX_RANK) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                    "expand: the number of sizes provided (%zu) must be greater or equal to the number of dimensions in the tensor (%lld)",
+                    "expand: the number of sizes provided (%zu) must be greater or equal to the number of "
+                    "dimensions in the tensor (%lld)",
                     sizes.size, (long long)tt_lx_rank(x));
     return;
   }
@@ -124,7 +130,8 @@ TT_LOWERING(expand_view) {
     dims[i] = sizes.data[i] == -1 ? have : sizes.data[i];
     if (have != 1 && tt_dim_is_static(have) && tt_dim_is_static(dims[i]) && have != dims[i]) {
       tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                      "The expanded size of the tensor (%lld) must match the existing size (%lld) at non-singleton dimension %zu.",
+                      "The expanded size of the tensor (%lld) must match the existing size (%lld) at "
+                      "non-singleton dimension %zu.",
                       (long long)dims[i], (long long)have, i);
       return;
     }
@@ -136,7 +143,8 @@ TT_LOWERING(expand_view) {
 typedef struct cut_s {
   int64_t dim, start, limit, step, size;   // limit: exclusive, start + count steps
 } cut_t;
-static cut_t slice_of(tt_lower_t* L, tt_dim_t size, int64_t dim, uint32_t start_arg, uint32_t end_arg, uint32_t step_arg) {
+static cut_t slice_of(tt_lower_t* L, tt_dim_t size, int64_t dim, uint32_t start_arg, uint32_t end_arg,
+                      uint32_t step_arg) {
   cut_t c = {.dim = dim, .size = size, .step = tt_l_int(L, step_arg, 1)};
   if (c.step <= 0) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "slice step must be positive");
@@ -161,7 +169,8 @@ TT_LOWERING(slice) {
     return;
   }
   int64_t dim = tt_l_dim(L, tt_l_int(L, 1, 0), tt_lx_rank(x));
-  if (!tt_dim_is_static(x->type->dims[dim]) && tt_l_int(L, 2, 0) == 0 && tt_l_int(L, 3, INT64_MAX) == INT64_MAX) {
+  if (!tt_dim_is_static(x->type->dims[dim]) && tt_l_int(L, 2, 0) == 0 &&
+      tt_l_int(L, 3, INT64_MAX) == INT64_MAX) {
     tt_l_return(L, x);
     return;
   }
@@ -175,15 +184,15 @@ TT_LOWERING(narrow) {
   int64_t start = tt_l_int(L, 2, 0), length = tt_l_int(L, 3, 0);
   if (start < 0) start += size;
   if (start < 0 || length < 0 || start + length > size) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "start (%lld) + length (%lld) exceeds dimension size (%lld).", (long long)start,
-                    (long long)length, (long long)size);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "start (%lld) + length (%lld) exceeds dimension size (%lld).",
+                    (long long)start, (long long)length, (long long)size);
     return;
   }
   tt_l_return(L, tt_lx_slice_dim(L, x, dim, start, start + length, 1));
 }
 
-static bool select_place(tt_lower_t* L, int64_t rank, const int64_t* sizes, uint32_t dim_arg, uint32_t index_arg, int64_t* dim,
-                         int64_t* index) {
+static bool select_place(tt_lower_t* L, int64_t rank, const int64_t* sizes, uint32_t dim_arg,
+                         uint32_t index_arg, int64_t* dim, int64_t* index) {
   if (rank == 0) {
     tt_builder_fail(L->b, TT_OUT_OF_RANGE, "select() cannot be applied to a 0-dim tensor.");
     return false;
@@ -197,7 +206,8 @@ static bool select_place(tt_lower_t* L, int64_t rank, const int64_t* sizes, uint
     return false;
   }
   if (*index < -size || *index >= size) {
-    tt_builder_fail(L->b, TT_OUT_OF_RANGE, "select(): index %lld out of range for tensor of size %lld at dimension %lld",
+    tt_builder_fail(L->b, TT_OUT_OF_RANGE,
+                    "select(): index %lld out of range for tensor of size %lld at dimension %lld",
                     (long long)*index, (long long)size, (long long)*dim);
     return false;
   }
@@ -223,7 +233,10 @@ TT_LOWERING(split) {
   int64_t size = tt_l_int(L, 1, 1), dim = tt_l_dim(L, tt_l_int(L, 2, 0), tt_lx_rank(x));
   int64_t n = tt_lx_static_size(L, x, dim), sizes[TT_LOWER_MAX_RESULTS];
   size_t count = 0;
-  if (size <= 0 && n > 0) tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "split_size can only be 0 if dimension size is 0, but got dimension size of %lld", (long long)n);
+  if (size <= 0 && n > 0)
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "split_size can only be 0 if dimension size is 0, but got dimension size of %lld",
+                    (long long)n);
   do {
     if (count == TT_LOWER_MAX_RESULTS) {
       tt_builder_fail(L->b, TT_UNIMPLEMENTED, "more than %d pieces", TT_LOWER_MAX_RESULTS);
@@ -240,8 +253,10 @@ TT_LOWERING(split_with_sizes) {
   int64_t dim = tt_l_dim(L, tt_l_int(L, 2, 0), tt_lx_rank(x)), total = 0, n = tt_lx_static_size(L, x, dim);
   for (size_t i = 0; i < sizes.size; ++i) total += sizes.data[i];
   if (total != n) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at "
-                    "dimension %lld), but got %lld", (long long)n, (long long)dim, (long long)total);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "split_with_sizes expects split_sizes to sum exactly to %lld (input tensor's size at "
+                    "dimension %lld), but got %lld",
+                    (long long)n, (long long)dim, (long long)total);
     return;
   }
   return_pieces(L, x, dim, sizes.size, sizes.data);
@@ -282,10 +297,12 @@ static bool strided_diagonal(tt_lower_t* L, strided_t* s, int64_t offset, int64_
   dim2 = tt_l_dim(L, dim2, (int64_t)s->rank);
   if (!tt_builder_ok(L->b)) return false;
   if (dim1 == dim2) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim1, (long long)dim2);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "diagonal dimensions cannot be identical %lld, %lld",
+                    (long long)dim1, (long long)dim2);
     return false;
   }
-  int64_t size = offset >= 0 ? TT_MIN(s->sizes[dim1], s->sizes[dim2] - offset) : TT_MIN(s->sizes[dim1] + offset, s->sizes[dim2]);
+  int64_t size = offset >= 0 ? TT_MIN(s->sizes[dim1], s->sizes[dim2] - offset)
+                             : TT_MIN(s->sizes[dim1] + offset, s->sizes[dim2]);
   size = TT_MAX(size, 0);
   int64_t stride = s->strides[dim1] + s->strides[dim2];
   if (size > 0) s->offset += offset >= 0 ? offset * s->strides[dim2] : -offset * s->strides[dim1];
@@ -295,7 +312,8 @@ static bool strided_diagonal(tt_lower_t* L, strided_t* s, int64_t offset, int64_
   s->strides[s->rank++] = stride;
   return true;
 }
-static bool strided_as(tt_lower_t* L, strided_t* s, uint32_t size_arg, uint32_t stride_arg, uint32_t offset_arg, int64_t elems) {
+static bool strided_as(tt_lower_t* L, strided_t* s, uint32_t size_arg, uint32_t stride_arg,
+                       uint32_t offset_arg, int64_t elems) {
   tt_i64s_t sizes = tt_l_ints(L, size_arg), strides = tt_l_ints(L, stride_arg);
   if (sizes.size != strides.size || sizes.size > TT_MAX_RANK) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "mismatch in length of strides and shape");
@@ -311,8 +329,10 @@ static bool strided_as(tt_lower_t* L, strided_t* s, uint32_t size_arg, uint32_t 
     reach += (s->sizes[d] - 1) * s->strides[d];
   }
   if (!empty && reach > elems) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "setStorage: a view that reaches element %lld is out of bounds for storage of %lld elements",
-                    (long long)reach, (long long)elems);
+    tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "setStorage: a view that reaches element %lld is out of bounds for storage of %lld elements",
+        (long long)reach, (long long)elems);
     return false;
   }
   return true;
@@ -335,7 +355,8 @@ TT_LOWERING(as_strided) {
 TT_LOWERING(as_strided_scatter) {
   V x = tt_l_tensor(L, 0);
   strided_t s;
-  if (x && strided_as(L, &s, 2, 3, 4, tt_lx_numel(L, x))) tt_l_return(L, strided_write(L, x, tt_l_tensor(L, 1), &s));
+  if (x && strided_as(L, &s, 2, 3, 4, tt_lx_numel(L, x)))
+    tt_l_return(L, strided_write(L, x, tt_l_tensor(L, 1), &s));
 }
 TT_LOWERING(diagonal) {
   V x = tt_l_tensor(L, 0);
@@ -353,7 +374,9 @@ TT_LOWERING(diagonal_scatter) {
     tt_l_return(L, strided_write(L, x, tt_l_tensor(L, 1), &s));
   }
 }
-static V zeros_of(tt_lower_t* L, tt_dtype_t dtype, tt_i64s_t sizes) { return tt_lx_full(L, dtype, sizes.size, sizes.data, 0); }
+static V zeros_of(tt_lower_t* L, tt_dtype_t dtype, tt_i64s_t sizes) {
+  return tt_lx_full(L, dtype, sizes.size, sizes.data, 0);
+}
 TT_LOWERING(diagonal_backward) {
   V grad = tt_l_tensor(L, 0);
   tt_i64s_t sizes = tt_l_ints(L, 1);
@@ -368,21 +391,26 @@ TT_LOWERING(diag_embed) {
   int64_t offset = tt_l_int(L, 1, 0), rank = tt_lx_rank(x) + 1;
   if (!x || x->type->rank == 0) return;
   int64_t dim1 = tt_l_dim(L, tt_l_int(L, 2, -2), rank), dim2 = tt_l_dim(L, tt_l_int(L, 3, -1), rank);
-  if (dim1 == dim2) tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "diagonal dimensions cannot be identical %lld, %lld", (long long)dim1, (long long)dim2);
+  if (dim1 == dim2)
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "diagonal dimensions cannot be identical %lld, %lld",
+                    (long long)dim1, (long long)dim2);
   int64_t n = tt_lx_static_size(L, x, rank - 2) + (offset < 0 ? -offset : offset), sizes[TT_MAX_RANK + 1];
   for (int64_t d = 0, k = 0; d < rank; ++d) sizes[d] = d == dim1 || d == dim2 ? n : x->type->dims[k++];
   strided_t s;
-  if (tt_builder_ok(L->b) && strided_of(L, (size_t)rank, sizes, &s) && strided_diagonal(L, &s, offset, dim1, dim2)) {
+  if (tt_builder_ok(L->b) && strided_of(L, (size_t)rank, sizes, &s) &&
+      strided_diagonal(L, &s, offset, dim1, dim2)) {
     tt_l_return(L, strided_write(L, tt_lx_full(L, tt_lx_dtype(x), (size_t)rank, sizes, 0), x, &s));
   }
 }
 TT_LOWERING(unfold) {
   V x = tt_l_tensor(L, 0);
   if (!x) return;
-  int64_t dim = tt_l_dim(L, tt_l_int(L, 1, 0), tt_lx_rank(x)), size = tt_l_int(L, 2, 1), step = tt_l_int(L, 3, 1);
+  int64_t dim = tt_l_dim(L, tt_l_int(L, 1, 0), tt_lx_rank(x)), size = tt_l_int(L, 2, 1),
+          step = tt_l_int(L, 3, 1);
   int64_t extent = x->type->rank ? tt_lx_static_size(L, x, dim) : 1;
   if (size > extent) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "maximum size for tensor at dimension %lld is %lld but size is %lld", (long long)dim,
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "maximum size for tensor at dimension %lld is %lld but size is %lld", (long long)dim,
                     (long long)extent, (long long)size);
     return;
   }
@@ -413,7 +441,8 @@ static V slice_write(tt_lower_t* L, V x, V value, const cut_t* c) {
   if (value->type == x->type) return value;
   if (c->step == 1) {
     V starts[TT_MAX_RANK];
-    for (int64_t d = 0; d < tt_lx_rank(x); ++d) starts[d] = tt_b_scalar_i64(L->b, TT_DTYPE_S64, d == c->dim ? c->start : 0);
+    for (int64_t d = 0; d < tt_lx_rank(x); ++d)
+      starts[d] = tt_b_scalar_i64(L->b, TT_DTYPE_S64, d == c->dim ? c->start : 0);
     return tt_b_dynamic_update_slice(L->b, x, value, starts);
   }
   strided_t s;
@@ -478,7 +507,8 @@ TT_LOWERING(view_dtype) {
     tt_l_return(L, x);
     return;
   }
-  if (have == want && from != TT_DTYPE_PRED && to != TT_DTYPE_PRED && !tt_dtype_is_complex(from) && !tt_dtype_is_complex(to)) {
+  if (have == want && from != TT_DTYPE_PRED && to != TT_DTYPE_PRED && !tt_dtype_is_complex(from) &&
+      !tt_dtype_is_complex(to)) {
     tt_l_return(L, tt_b_bitcast(L->b, x, to));
     return;
   }
@@ -486,13 +516,15 @@ TT_LOWERING(view_dtype) {
   if (s.rank) {
     int64_t* last = &s.sizes[s.rank - 1];
     if (want > have && (*last * (int64_t)have) % (int64_t)want) {
-      tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "self.size(-1) must be divisible by %zu to view %s as %s (different element sizes)",
+      tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                      "self.size(-1) must be divisible by %zu to view %s as %s (different element sizes)",
                       want / have, tt_lx_torch_name(from), tt_lx_torch_name(to));
       return;
     }
     *last = *last * (int64_t)have / (int64_t)want;
   } else if (have != want) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "self.dim() cannot be 0 to view %s as %s (different element sizes)",
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "self.dim() cannot be 0 to view %s as %s (different element sizes)",
                     tt_lx_torch_name(from), tt_lx_torch_name(to));
     return;
   }
@@ -518,7 +550,8 @@ TT_LOWERING(view_as_complex) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Tensor must have a last dimension of size 2");
     return;
   }
-  V re = tt_lx_squeeze(L, tt_lx_slice_dim(L, x, last, 0, 1, 1), last), im = tt_lx_squeeze(L, tt_lx_slice_dim(L, x, last, 1, 2, 1), last);
+  V re = tt_lx_squeeze(L, tt_lx_slice_dim(L, x, last, 0, 1, 1), last),
+    im = tt_lx_squeeze(L, tt_lx_slice_dim(L, x, last, 1, 2, 1), last);
   tt_l_return(L, tt_b_complex(L->b, re, im));
 }
 TT_LOWERING(to_dtype) {
@@ -535,7 +568,8 @@ TT_LOWERING(copy) {
   tt_l_return(L, tt_lx_broadcast_like(L, CAST(source, tt_lx_dtype(self)), self));
 }
 
-static void full(tt_lower_t* L, tt_i64s_t sizes, uint32_t value_arg, uint32_t dtype_arg, tt_dtype_t fallback) {
+static void full(tt_lower_t* L, tt_i64s_t sizes, uint32_t value_arg, uint32_t dtype_arg,
+                 tt_dtype_t fallback) {
   tt_dtype_t dtype = tt_l_dtype(L, dtype_arg, fallback);
   V value = value_arg == 99 ? tt_b_scalar_f64(L->b, dtype, 0) : tt_l_scalar(L, value_arg, dtype);
   tt_l_return(L, tt_b_broadcast_to(L->b, value, sizes.size, sizes.data));
@@ -561,7 +595,9 @@ TT_LOWERING(new_full) { full(L, tt_l_ints(L, 1), 2, 3, tt_lx_dtype(tt_l_tensor(L
 TT_LOWERING(empty_strided) { full(L, tt_l_ints(L, 0), 99, 2, TT_DTYPE_F32); }
 TT_LOWERING(new_empty_strided) { full(L, tt_l_ints(L, 1), 99, 3, tt_lx_dtype(tt_l_tensor(L, 0))); }
 TT_LOWERING(scalar_tensor) { full(L, (tt_i64s_t){NULL, 0}, 0, 1, TT_DTYPE_F32); }
-static void ones(tt_lower_t* L, tt_i64s_t sizes, tt_dtype_t dtype) { tt_l_return(L, tt_lx_full(L, dtype, sizes.size, sizes.data, 1)); }
+static void ones(tt_lower_t* L, tt_i64s_t sizes, tt_dtype_t dtype) {
+  tt_l_return(L, tt_lx_full(L, dtype, sizes.size, sizes.data, 1));
+}
 TT_LOWERING(ones) { ones(L, tt_l_ints(L, 0), tt_l_dtype(L, 1, TT_DTYPE_F32)); }
 TT_LOWERING(ones_like) { ones(L, sizes_like(L), tt_l_dtype(L, 1, tt_lx_dtype(tt_l_tensor(L, 0)))); }
 TT_LOWERING(new_ones) { ones(L, tt_l_ints(L, 1), tt_l_dtype(L, 2, tt_lx_dtype(tt_l_tensor(L, 0)))); }
@@ -570,10 +606,14 @@ TT_LOWERING(pixel_shuffle) {
   V x = tt_l_tensor(L, 0);
   int64_t r = tt_l_int(L, 1, 1), rank = tt_lx_rank(x);
   if (!x || rank < 3 || rank + 2 > TT_MAX_RANK || r <= 0) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "pixel_shuffle expects input to have at least 3 dimensions, but got input with %lld dimension(s)", (long long)rank);
+    tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "pixel_shuffle expects input to have at least 3 dimensions, but got input with %lld dimension(s)",
+        (long long)rank);
     return;
   }
-  int64_t base = rank - 3, c = tt_lx_static_size(L, x, base), h = tt_lx_static_size(L, x, base + 1), w = tt_lx_static_size(L, x, base + 2);
+  int64_t base = rank - 3, c = tt_lx_static_size(L, x, base), h = tt_lx_static_size(L, x, base + 1),
+          w = tt_lx_static_size(L, x, base + 2);
   tt_dim_t wide[TT_MAX_RANK], out[TT_MAX_RANK];
   int64_t permutation[TT_MAX_RANK];
   for (int64_t d = 0; d < base; ++d) wide[d] = out[d] = x->type->dims[d], permutation[d] = d;
@@ -587,10 +627,14 @@ TT_LOWERING(pixel_unshuffle) {
   V x = tt_l_tensor(L, 0);
   int64_t r = tt_l_int(L, 1, 1), rank = tt_lx_rank(x);
   if (!x || rank < 3 || rank + 2 > TT_MAX_RANK || r <= 0) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "pixel_unshuffle expects input to have at least 3 dimensions, but got input with %lld dimension(s)", (long long)rank);
+    tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "pixel_unshuffle expects input to have at least 3 dimensions, but got input with %lld dimension(s)",
+        (long long)rank);
     return;
   }
-  int64_t base = rank - 3, c = tt_lx_static_size(L, x, base), h = tt_lx_static_size(L, x, base + 1), w = tt_lx_static_size(L, x, base + 2);
+  int64_t base = rank - 3, c = tt_lx_static_size(L, x, base), h = tt_lx_static_size(L, x, base + 1),
+          w = tt_lx_static_size(L, x, base + 2);
   tt_dim_t wide[TT_MAX_RANK], out[TT_MAX_RANK];
   int64_t permutation[TT_MAX_RANK];
   for (int64_t d = 0; d < base; ++d) wide[d] = out[d] = x->type->dims[d], permutation[d] = d;
@@ -605,7 +649,8 @@ TT_LOWERING(rot90) {
   V x = tt_l_tensor(L, 0);
   int64_t k = tt_l_int(L, 1, 1);
   tt_i64s_t list = tt_l_ints(L, 2);
-  int64_t first = tt_l_dim(L, list.size > 0 ? list.data[0] : 0, tt_lx_rank(x)), second = tt_l_dim(L, list.size > 1 ? list.data[1] : 1, tt_lx_rank(x));
+  int64_t first = tt_l_dim(L, list.size > 0 ? list.data[0] : 0, tt_lx_rank(x)),
+          second = tt_l_dim(L, list.size > 1 ? list.data[1] : 1, tt_lx_rank(x));
   k = ((k % 4) + 4) % 4;
   int64_t both[2] = {first, second};
   if (k == 1) x = swap_dims(L, tt_b_reverse(L->b, x, 1, &second), first, second);
@@ -619,7 +664,8 @@ TT_LOWERING(assert_async) {
   V x = tt_l_tensor(L, 0);
   if (!x) return;
   if (tt_lx_numel(L, x) != 1) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Boolean value of Tensor with more than one value is ambiguous");
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "Boolean value of Tensor with more than one value is ambiguous");
     return;
   }
   tt_lx_check(L, CAST(x, TT_DTYPE_PRED), TT_INVALID_ARGUMENT,

@@ -56,14 +56,19 @@ static void index_build(void) {
 
 size_t tt_aten_count(void) { return TT_ARRAY_LENGTH(entries); }
 
-const tt_aten_entry_t* tt_aten_entry(size_t op) { return op < TT_ARRAY_LENGTH(entries) ? &entries[op] : NULL; }
+const tt_aten_entry_t* tt_aten_entry(size_t op) {
+  return op < TT_ARRAY_LENGTH(entries) ? &entries[op] : NULL;
+}
 
-const tt_aten_info_t* tt_aten_info(size_t op) { return op < TT_ARRAY_LENGTH(entries) ? &entries[op].info : NULL; }
+const tt_aten_info_t* tt_aten_info(size_t op) {
+  return op < TT_ARRAY_LENGTH(entries) ? &entries[op].info : NULL;
+}
 
 size_t tt_aten_find(const char* name) {
   if (!name || !*name) return SIZE_MAX;
   pthread_once(&index_once, index_build);
-  for (uint32_t slot = hash_name(name) & (INDEX_SLOTS - 1); name_index[slot]; slot = (slot + 1) & (INDEX_SLOTS - 1)) {
+  for (uint32_t slot = hash_name(name) & (INDEX_SLOTS - 1); name_index[slot];
+       slot = (slot + 1) & (INDEX_SLOTS - 1)) {
     size_t op = name_index[slot] - 1u;
     if (has_name(&entries[op].info, name)) return op;
   }

@@ -13,7 +13,8 @@ int64_t tt_lx_numel(tt_lower_t* L, const tt_value_t* v) {
 int64_t tt_lx_static_size(tt_lower_t* L, const tt_value_t* v, int64_t dim) {
   if (!v) return 1;
   if (dim < 0 || dim >= (int64_t)v->type->rank) {
-    if (v->type->rank != 0) tt_builder_fail(L->b, TT_INTERNAL, "dimension %lld of rank %u", (long long)dim, v->type->rank);
+    if (v->type->rank != 0)
+      tt_builder_fail(L->b, TT_INTERNAL, "dimension %lld of rank %u", (long long)dim, v->type->rank);
     return 1;
   }
   tt_dim_t d = v->type->dims[dim];
@@ -96,7 +97,8 @@ tt_value_t* tt_lx_splat_max(tt_lower_t* L, tt_value_t* like) {
   if (tt_dtype_is_float(d)) return tt_lx_splat(L, like, INFINITY);
   if (d == TT_DTYPE_PRED) return tt_lx_splat_i64(L, like, 1);
   size_t bits = 8 * tt_dtype_bytes(d);
-  if (tt_dtype_is_unsigned_int(d)) return tt_lx_splat_i64(L, like, bits == 64 ? -1 : (INT64_C(1) << bits) - 1);
+  if (tt_dtype_is_unsigned_int(d))
+    return tt_lx_splat_i64(L, like, bits == 64 ? -1 : (INT64_C(1) << bits) - 1);
   return tt_lx_splat_i64(L, like, bits == 64 ? INT64_MAX : (INT64_C(1) << (bits - 1)) - 1);
 }
 
@@ -160,7 +162,8 @@ tt_value_t* tt_lx_move_dim(tt_lower_t* L, tt_value_t* v, int64_t from, int64_t t
   return tt_b_transpose(L->b, v, permutation);
 }
 
-tt_value_t* tt_lx_slice_dim(tt_lower_t* L, tt_value_t* v, int64_t dim, int64_t start, int64_t limit, int64_t step) {
+tt_value_t* tt_lx_slice_dim(tt_lower_t* L, tt_value_t* v, int64_t dim, int64_t start, int64_t limit,
+                            int64_t step) {
   if (!v) return NULL;
   int64_t starts[TT_MAX_RANK], limits[TT_MAX_RANK], steps[TT_MAX_RANK];
   bool whole = true;
@@ -194,7 +197,8 @@ void tt_lx_reduce_dims(tt_lower_t* L, tt_i64s_t dims, int64_t rank, size_t* out_
     if (!tt_builder_ok(L->b)) return;
     if (rank == 0) continue;
     if (marked[d]) {
-      tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "dim %lld appears multiple times in the list of dims", (long long)d);
+      tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "dim %lld appears multiple times in the list of dims",
+                      (long long)d);
       return;
     }
     marked[d] = true;
@@ -206,7 +210,8 @@ void tt_lx_reduce_dims(tt_lower_t* L, tt_i64s_t dims, int64_t rank, size_t* out_
 
 tt_value_t* tt_lx_cumulative(tt_lower_t* L, tt_value_t* v, int64_t dim, const char* op, bool reverse) {
   if (!v || v->type->rank == 0) return v;
-  tt_attr_t attrs[3] = {tt_attr_int(TT_ATTR_AXIS, dim), tt_attr_string(TT_ATTR_OP, op), tt_attr_bool(TT_ATTR_REVERSE, reverse)};
+  tt_attr_t attrs[3] = {tt_attr_int(TT_ATTR_AXIS, dim), tt_attr_string(TT_ATTR_OP, op),
+                        tt_attr_bool(TT_ATTR_REVERSE, reverse)};
   tt_op_t* made = tt_b_composite(L->b, "tt.cumulative", 1, &v, 1, &v->type, 3, attrs, NULL);
   return made ? &made->results[0] : NULL;
 }
@@ -227,7 +232,8 @@ tt_value_t* tt_lx_gather_along(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_val
   tt_value_t* coordinates = tt_b_concatenate(L->b, (size_t)rank, parts, rank);
   int64_t all[TT_MAX_RANK], ones[TT_MAX_RANK];
   for (int64_t i = 0; i < rank; ++i) all[i] = i, ones[i] = 1;
-  tt_gather_dims_t dims = {.collapsed_slice_dims = {all, (size_t)rank}, .start_index_map = {all, (size_t)rank},
+  tt_gather_dims_t dims = {.collapsed_slice_dims = {all, (size_t)rank},
+                           .start_index_map = {all, (size_t)rank},
                            .index_vector_dim = rank};
   return tt_b_gather(L->b, v, coordinates, &dims, ones, false);
 }
@@ -239,7 +245,8 @@ void tt_lx_check_index(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t hi
 void tt_lx_check_range(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t high, tt_status_code_t code,
                        const char* message) {
   if (!index || !L->target->checks || tt_type_elems(index->type) == 0) return;
-  tt_value_t* ok = TT_B2(AND, TT_CMP(GE, index, tt_lx_splat_i64(L, index, low)), TT_CMP(LT, index, tt_lx_splat_i64(L, index, high)));
+  tt_value_t* ok = TT_B2(AND, TT_CMP(GE, index, tt_lx_splat_i64(L, index, low)),
+                         TT_CMP(LT, index, tt_lx_splat_i64(L, index, high)));
   // The value shown: any bad one, by a maximum over those out of range (0 where good).
   tt_value_t* bad = TT_SEL(ok, tt_lx_splat_lowest(L, index), index);
   tt_value_t* shown = tt_lx_reduce_all(L, TT_OP_MAXIMUM, bad);
@@ -249,11 +256,12 @@ void tt_lx_check_range(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t hi
 tt_value_t* tt_lx_wrap_index(tt_lower_t* L, tt_value_t* index, int64_t size) {
   if (!index) return NULL;
   index = tt_lx_to(L, index, TT_DTYPE_S64);
-  return TT_SEL(TT_CMP(LT, index, tt_lx_splat_i64(L, index, 0)), TT_B2(ADD, index, tt_lx_splat_i64(L, index, size)), index);
+  return TT_SEL(TT_CMP(LT, index, tt_lx_splat_i64(L, index, 0)),
+                TT_B2(ADD, index, tt_lx_splat_i64(L, index, size)), index);
 }
 
-void tt_lx_sort(tt_lower_t* L, tt_value_t* v, int64_t dim, bool descending, bool with_index, tt_value_t** out_values,
-                tt_value_t** out_indices) {
+void tt_lx_sort(tt_lower_t* L, tt_value_t* v, int64_t dim, bool descending, bool with_index,
+                tt_value_t** out_values, tt_value_t** out_indices) {
   *out_values = NULL;
   if (out_indices) *out_indices = NULL;
   if (!v) return;
@@ -275,7 +283,8 @@ void tt_lx_sort(tt_lower_t* L, tt_value_t* v, int64_t dim, bool descending, bool
   less = descending ? TT_CMP(GT, x, y) : TT_CMP(LT, x, y);
   if (x && tt_dtype_is_float(tt_lx_dtype(x))) {
     tt_value_t *nan_x = TT_CMP(NE, x, x), *nan_y = TT_CMP(NE, y, y);
-    tt_value_t* by_nan = descending ? TT_B2(AND, nan_x, TT_B1(NOT, nan_y)) : TT_B2(AND, nan_y, TT_B1(NOT, nan_x));
+    tt_value_t* by_nan =
+        descending ? TT_B2(AND, nan_x, TT_B1(NOT, nan_y)) : TT_B2(AND, nan_y, TT_B1(NOT, nan_x));
     less = TT_B2(OR, less, by_nan);
   }
   tt_b_region_end(L->b, saved, 1, &less);
@@ -285,13 +294,17 @@ void tt_lx_sort(tt_lower_t* L, tt_value_t* v, int64_t dim, bool descending, bool
 
 tt_value_t* tt_lx_take_rows(tt_lower_t* L, tt_value_t* operand, tt_value_t* index) {
   if (!operand || !index) return NULL;
-  int64_t rank = tt_lx_rank(operand), index_rank = tt_lx_rank(index), offsets[TT_MAX_RANK], sizes[TT_MAX_RANK], zero = 0;
-  if (rank < 1 || index_rank + rank - 1 > TT_MAX_RANK) return tt_builder_fail(L->b, TT_UNIMPLEMENTED, "rank over %d", TT_MAX_RANK);
+  int64_t rank = tt_lx_rank(operand), index_rank = tt_lx_rank(index), offsets[TT_MAX_RANK],
+          sizes[TT_MAX_RANK], zero = 0;
+  if (rank < 1 || index_rank + rank - 1 > TT_MAX_RANK)
+    return tt_builder_fail(L->b, TT_UNIMPLEMENTED, "rank over %d", TT_MAX_RANK);
   for (int64_t i = 0; i < rank - 1; ++i) offsets[i] = index_rank + i;
   sizes[0] = 1;
   for (int64_t i = 1; i < rank; ++i) sizes[i] = tt_lx_static_size(L, operand, i);
-  tt_gather_dims_t dims = {.offset_dims = {offsets, (size_t)rank - 1}, .collapsed_slice_dims = {&zero, 1},
-                           .start_index_map = {&zero, 1}, .index_vector_dim = index_rank};
+  tt_gather_dims_t dims = {.offset_dims = {offsets, (size_t)rank - 1},
+                           .collapsed_slice_dims = {&zero, 1},
+                           .start_index_map = {&zero, 1},
+                           .index_vector_dim = index_rank};
   if (tt_lx_size(operand, 0) == 0) {   // nothing to take from: only an empty index is in range
     tt_dim_t out[TT_MAX_RANK];
     for (int64_t i = 0; i < index_rank; ++i) out[i] = index->type->dims[i];
@@ -301,24 +314,30 @@ tt_value_t* tt_lx_take_rows(tt_lower_t* L, tt_value_t* operand, tt_value_t* inde
   return tt_b_gather(L->b, operand, tt_lx_unsqueeze(L, index, index_rank), &dims, sizes, false);
 }
 
-tt_value_t* tt_lx_scatter_rows(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* operand, tt_value_t* index, tt_value_t* updates,
-                               bool unique) {
+tt_value_t* tt_lx_scatter_rows(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* operand, tt_value_t* index,
+                               tt_value_t* updates, bool unique) {
   if (!operand || !index || !updates) return NULL;
   if (tt_type_elems(updates->type) == 0 || tt_type_elems(operand->type) == 0) return operand;
   int64_t window[TT_MAX_RANK], zero = 0, rank = tt_lx_rank(operand);
   for (int64_t i = 1; i < rank; ++i) window[i - 1] = i;
-  tt_scatter_dims_t dims = {.update_window_dims = {window, (size_t)rank - 1}, .inserted_window_dims = {&zero, 1},
-                            .scatter_dims_to_operand_dims = {&zero, 1}, .index_vector_dim = 1};
+  tt_scatter_dims_t dims = {.update_window_dims = {window, (size_t)rank - 1},
+                            .inserted_window_dims = {&zero, 1},
+                            .scatter_dims_to_operand_dims = {&zero, 1},
+                            .index_vector_dim = 1};
   return tt_b_scatter(L->b, kind, operand, tt_lx_unsqueeze(L, index, 1), updates, &dims, false, unique);
 }
 
-tt_value_t* tt_lx_take_flat(tt_lower_t* L, tt_value_t* flat, tt_value_t* index) { return tt_lx_take_rows(L, flat, index); }
+tt_value_t* tt_lx_take_flat(tt_lower_t* L, tt_value_t* flat, tt_value_t* index) {
+  return tt_lx_take_rows(L, flat, index);
+}
 
-tt_value_t* tt_lx_scatter_flat(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* flat, tt_value_t* index, tt_value_t* updates) {
+tt_value_t* tt_lx_scatter_flat(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* flat, tt_value_t* index,
+                               tt_value_t* updates) {
   return tt_lx_scatter_rows(L, kind, flat, tt_lx_flatten(L, index), tt_lx_flatten(L, updates), false);
 }
 
-tt_value_t* tt_lx_pad_dim(tt_lower_t* L, tt_value_t* v, int64_t dim, int64_t low, int64_t high, int64_t interior) {
+tt_value_t* tt_lx_pad_dim(tt_lower_t* L, tt_value_t* v, int64_t dim, int64_t low, int64_t high,
+                          int64_t interior) {
   if (!v || (low == 0 && high == 0 && interior == 0)) return v;
   int64_t lows[TT_MAX_RANK] = {0}, highs[TT_MAX_RANK] = {0}, interiors[TT_MAX_RANK] = {0};
   lows[dim] = low;

@@ -4,7 +4,9 @@
 
 #include "lower/lower.h"
 
-#define TT_LOWERING(symbol) void tt_lower_##symbol(tt_lower_t* L); void tt_lower_##symbol(tt_lower_t* L)
+#define TT_LOWERING(symbol)              \
+  void tt_lower_##symbol(tt_lower_t* L); \
+  void tt_lower_##symbol(tt_lower_t* L)
 
 static inline tt_dtype_t tt_lx_dtype(const tt_value_t* v) { return v ? v->type->dtype : TT_DTYPE_INVALID; }
 static inline int64_t tt_lx_rank(const tt_value_t* v) { return v ? (int64_t)v->type->rank : 0; }
@@ -33,14 +35,17 @@ tt_value_t* tt_lx_full(tt_lower_t* L, tt_dtype_t dtype, size_t rank, const tt_di
 tt_value_t* tt_lx_splat_max(tt_lower_t* L, tt_value_t* like);      // largest value: +inf for floats
 tt_value_t* tt_lx_splat_lowest(tt_lower_t* L, tt_value_t* like);   // lowest value: -inf for floats
 
-tt_value_t* tt_lx_to(tt_lower_t* L, tt_value_t* v, tt_dtype_t dtype);   // tt_b_convert with PyTorch's meaning of bool
+tt_value_t* tt_lx_to(tt_lower_t* L, tt_value_t* v,
+                     tt_dtype_t dtype);   // tt_b_convert with PyTorch's meaning of bool
 tt_value_t* tt_lx_is_nan(tt_lower_t* L, tt_value_t* v);                 // false for integers
 tt_value_t* tt_lx_unsqueeze(tt_lower_t* L, tt_value_t* v, int64_t dim);
 tt_value_t* tt_lx_squeeze(tt_lower_t* L, tt_value_t* v, int64_t dim);
 tt_value_t* tt_lx_flatten(tt_lower_t* L, tt_value_t* v);                // 1-d
 tt_value_t* tt_lx_move_dim(tt_lower_t* L, tt_value_t* v, int64_t from, int64_t to);
-tt_value_t* tt_lx_slice_dim(tt_lower_t* L, tt_value_t* v, int64_t dim, int64_t start, int64_t limit, int64_t step);
-tt_value_t* tt_lx_iota(tt_lower_t* L, tt_dtype_t dtype, const tt_value_t* like, int64_t dim);   // like's shape
+tt_value_t* tt_lx_slice_dim(tt_lower_t* L, tt_value_t* v, int64_t dim, int64_t start, int64_t limit,
+                            int64_t step);
+tt_value_t* tt_lx_iota(tt_lower_t* L, tt_dtype_t dtype, const tt_value_t* like,
+                       int64_t dim);   // like's shape
 tt_value_t* tt_lx_reduce_all(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* v);                  // to 0-d
 
 // Dimensions of a reduction: empty means all. Wraps, refuses duplicates; sorted into out[].
@@ -51,33 +56,41 @@ tt_value_t* tt_lx_cumulative(tt_lower_t* L, tt_value_t* v, int64_t dim, const ch
 tt_value_t* tt_lx_gather_along(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_value_t* index);
 // Negative indices wrapped by `size`. The check fails unless low <= index < high; {0} is a bad index.
 tt_value_t* tt_lx_wrap_index(tt_lower_t* L, tt_value_t* index, int64_t size);
-void tt_lx_check_index(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t high, const char* message);   // OUT_OF_RANGE
-void tt_lx_check_range(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t high, tt_status_code_t code, const char* message);
-// Sorts pairs; comparator puts NaN last (descending: first), as torch. values and an i64 index, `count` 2 or 1.
-void tt_lx_sort(tt_lower_t* L, tt_value_t* v, int64_t dim, bool descending, bool with_index, tt_value_t** out_values,
-                tt_value_t** out_indices);
+void tt_lx_check_index(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t high,
+                       const char* message);   // OUT_OF_RANGE
+void tt_lx_check_range(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t high, tt_status_code_t code,
+                       const char* message);
+// Sorts pairs; comparator puts NaN last (descending: first), as torch. values and an i64 index, `count` 2
+// or 1.
+void tt_lx_sort(tt_lower_t* L, tt_value_t* v, int64_t dim, bool descending, bool with_index,
+                tt_value_t** out_values, tt_value_t** out_indices);
 
 // operand [n, rest...], index [m...] of i64 in range: [m..., rest...].
 tt_value_t* tt_lx_take_rows(tt_lower_t* L, tt_value_t* operand, tt_value_t* index);
-// operand [n, rest...], index [m], updates [m, rest...]; kind INVALID replaces. Out-of-range rows are dropped.
-tt_value_t* tt_lx_scatter_rows(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* operand, tt_value_t* index, tt_value_t* updates,
-                               bool unique);
+// operand [n, rest...], index [m], updates [m, rest...]; kind INVALID replaces. Out-of-range rows are
+// dropped.
+tt_value_t* tt_lx_scatter_rows(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* operand, tt_value_t* index,
+                               tt_value_t* updates, bool unique);
 // Elements of 1-d `flat` at any shape of indices, and the reverse (index and updates of one shape).
 tt_value_t* tt_lx_take_flat(tt_lower_t* L, tt_value_t* flat, tt_value_t* index);
-tt_value_t* tt_lx_scatter_flat(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* flat, tt_value_t* index, tt_value_t* updates);
+tt_value_t* tt_lx_scatter_flat(tt_lower_t* L, tt_op_kind_t kind, tt_value_t* flat, tt_value_t* index,
+                               tt_value_t* updates);
 // Pads dimension `dim` alone (negative: crops), `interior` elements between neighbours; 0 is the value.
-tt_value_t* tt_lx_pad_dim(tt_lower_t* L, tt_value_t* v, int64_t dim, int64_t low, int64_t high, int64_t interior);
+tt_value_t* tt_lx_pad_dim(tt_lower_t* L, tt_value_t* v, int64_t dim, int64_t low, int64_t high,
+                          int64_t interior);
 // Value and first index of the extreme along `dim`; NaN wins. (reduce.c)
-void tt_lx_extreme_index(tt_lower_t* L, bool maximum, tt_value_t* x, int64_t dim, bool keep, tt_value_t** out_value,
-                         tt_value_t** out_index);
+void tt_lx_extreme_index(tt_lower_t* L, bool maximum, tt_value_t* x, int64_t dim, bool keep,
+                         tt_value_t** out_value, tt_value_t** out_index);
 // tt.rng of the given shape: "bits" "uniform" "normal"; draws from L->random. (random.c)
-tt_value_t* tt_lx_random(tt_lower_t* L, const char* distribution, tt_dtype_t dtype, size_t rank, const tt_dim_t* dims);
+tt_value_t* tt_lx_random(tt_lower_t* L, const char* distribution, tt_dtype_t dtype, size_t rank,
+                         const tt_dim_t* dims);
 // Positions of true in a 1-d i1 vector, `count` of them. (index_select.c)
 tt_value_t* tt_lx_nonzero_flat(tt_lower_t* L, tt_value_t* mask, int64_t count);
-// First position where sorted lines [..., n] of `sequence` are not below (right: above) x; lines and x share leading
-// dimensions, or sequence is 1-d. i64. (index_sort.c)
+// First position where sorted lines [..., n] of `sequence` are not below (right: above) x; lines and x share
+// leading dimensions, or sequence is 1-d. i64. (index_sort.c)
 tt_value_t* tt_lx_search_sorted(tt_lower_t* L, tt_value_t* sequence, tt_value_t* x, bool right);
-void tt_lx_check(tt_lower_t* L, tt_value_t* ok, tt_status_code_t code, const char* message);   // ok: any shape
+void tt_lx_check(tt_lower_t* L, tt_value_t* ok, tt_status_code_t code,
+                 const char* message);   // ok: any shape
 void tt_lx_contiguous_strides(size_t rank, const int64_t* sizes, int64_t* strides);
 
 // Shorthands.

@@ -2,10 +2,10 @@
 // implementation and compare with PyTorch on the CPU.
 //
 // Description, words separated by spaces: name variant argument...
-//   T dtype dims | W dtype (wrapped number) | L count tensor... | N | I 5 | F 0.5 | B 1 | C re im | IS 1,2 | FS .. | BS 1,0
-//   D dtype | S text | G (generator); dims are "2,3" or "-" for 0-d. An INPLACE or OUT variant names its dtypes
-//   by `O dtype` words after the arguments; `Z n,n` gives the sizes of phase 1 of a sized op; `P` makes the
-//   scalars that the table calls values parameters, appended after the tensors.
+//   T dtype dims | W dtype (wrapped number) | L count tensor... | N | I 5 | F 0.5 | B 1 | C re im | IS 1,2 |
+//   FS .. | BS 1,0 D dtype | S text | G (generator); dims are "2,3" or "-" for 0-d. An INPLACE or OUT variant
+//   names its dtypes by `O dtype` words after the arguments; `Z n,n` gives the sizes of phase 1 of a sized
+//   op; `P` makes the scalars that the table calls values parameters, appended after the tensors.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,13 +73,16 @@ static void random_words(tt_lower_t* L, uint64_t words, tt_value_t** out_seed, t
 }
 
 // Returns "ok\n<results>\n<scalars>\n<module text>" or "error CODE message"; free by tt_driver_free.
-__attribute__((visibility("default"))) char* tt_driver_lower(const char* description, int expand, int checks, int elide);
+__attribute__((visibility("default"))) char* tt_driver_lower(const char* description, int expand, int checks,
+                                                             int elide);
 __attribute__((visibility("default"))) void tt_driver_free(char* text);
 void tt_driver_free(char* text) { free(text); }
 
 static bool special(const tt_scalar_t* s) {
   static const double values[] = {-2, -1, -0.5, 0, 0.5, 1, 2, 3};
-  double v = s->kind == TT_ARG_FLOAT ? s->c[0] : s->kind == TT_ARG_INT || s->kind == TT_ARG_BOOL ? (double)s->i : 0.1;
+  double v = s->kind == TT_ARG_FLOAT                           ? s->c[0]
+             : s->kind == TT_ARG_INT || s->kind == TT_ARG_BOOL ? (double)s->i
+                                                               : 0.1;
   for (size_t i = 0; i < TT_ARRAY_LENGTH(values); ++i) {
     if (v == values[i]) return true;
   }
@@ -101,8 +104,13 @@ char* tt_driver_lower(const char* description, int expand, int checks, int elide
   memset(args, 0, sizeof args);
   char scalars[1024] = "";
   driver_t d = {.scalars = scalars};
-  d.L = (tt_lower_t){.b = &b, .target = &target, .args = args, .scratch = &arena, .scalar_parameter = scalar_parameter,
-                     .random = random_words, .self = &d};
+  d.L = (tt_lower_t){.b = &b,
+                     .target = &target,
+                     .args = args,
+                     .scratch = &arena,
+                     .scalar_parameter = scalar_parameter,
+                     .random = random_words,
+                     .self = &d};
   tt_status_t status = tt_module_create(&module);
   if (!tt_status_is_ok(status)) return strdup("error module");
   tt_builder_initialize(&b, module);
@@ -187,7 +195,8 @@ char* tt_driver_lower(const char* description, int expand, int checks, int elide
   if (parameters) {
     uint32_t mask = tt_aten_entry(op)->value_args;
     for (uint32_t i = 0; i < d.L.arg_count && i < 32; ++i) {
-      bool number = args[i].kind == TT_ARG_INT || args[i].kind == TT_ARG_FLOAT || args[i].kind == TT_ARG_COMPLEX;
+      bool number =
+          args[i].kind == TT_ARG_INT || args[i].kind == TT_ARG_FLOAT || args[i].kind == TT_ARG_COMPLEX;
       if ((mask >> i & 1) && number) args[i].is_value = !special(&args[i].scalar);
     }
   }
