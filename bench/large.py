@@ -1,0 +1,60 @@
+"""Large outputs against CPU eager with a tuned malloc (a process of its own) and against plain-store copy bandwidth."""
+import json
+import os
+import subprocess
+import sys
+import statistics
+import time
+
+import torch
+import torch.nn.functional as F
+
+from limits import copy_bytes_per_second
+from timing import note, row
+
+N = 4096
+TUNED = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "8589934592", "MALLOC_TOP_PAD_": "536870912", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
+
+
+def cases(device):
+    x, y = torch.randn(N, N, device=device), torch.randn(N, N, device=device)
+    return {"add": lambda: x + y, "mul": lambda: x * y, "relu": lambda: torch.relu(x), "exp": lambda: torch.exp(x), "gelu": lambda: F.gelu(x),
+            "softmax": lambda: torch.softmax(x, -1), "layer_norm": lambda: F.layer_norm(x, (N,))}
+
+
+def measure(device):
+    out = {}
+    for name, function in cases(device).items():
+        for _ in range(3):
+            function()
+        times = []
+        for _ in range(9):
+            begin = time.perf_counter()
+            function()
+            times.append(time.perf_counter() - begin)
+        out[name] = statistics.median(times)
+    return out
+
+
+def main():
+    if len(sys.argv) > 1:
+        print(json.dumps(measure(sys.argv[1])))
+        return
+    copy = copy_bytes_per_second()
+    rounds = []
+    for _ in range(3):   # the two processes in turn
+        pair = []
+        for device, env in (("tpu", {}), ("cpu", TUNED)):
+            done = subprocess.run([sys.executable, __file__, device], env={**os.environ, **env}, capture_output=True, text=True, check=True)
+            pair.append(json.loads(done.stdout))
+        rounds.append(pair)
+    for name in rounds[0][0]:
+        ours = statistics.median(r[0][name] for r in rounds)
+        peer = statistics.median(r[1][name] for r in rounds)
+        row("large", f"{name} {N}^2", ours, peer, "ms", 1.0, "more")
+        traffic = (3 if name in ("add", "mul") else 2) * N * N * 4
+        note("large", f"{name}: {traffic / ours / 1e9:.1f} GB/s, {traffic / ours / copy * 100:.0f} % of one-thread plain copy {copy / 1e9:.1f} GB/s (target 60 %)")
+
+
+if __name__ == "__main__":
+    main()
