@@ -55,6 +55,27 @@ TT_TEST(exec, while_sums) {
   DONE(plan, run);
 }
 
+TT_TEST(exec, bitcast_of_a_splat) {  // a splat holds one element: its bitcast is a splat too
+  tt_plan_t* plan = compile_text(
+      "func.func @main(%x: tensor<8xi32>) -> (tensor<8xi32>, tensor<16xi16>) {\n"
+      "  %c = stablehlo.constant dense<1.0> : tensor<8xf32>\n"
+      "  %b = stablehlo.bitcast_convert %c : (tensor<8xf32>) -> tensor<8xi32>\n"
+      "  %r = stablehlo.add %b, %x : tensor<8xi32>\n"
+      "  %h = stablehlo.bitcast_convert %c : (tensor<8xf32>) -> tensor<8x2xi16>\n"
+      "  %f = stablehlo.reshape %h : (tensor<8x2xi16>) -> tensor<16xi16>\n"
+      "  return %r, %f : tensor<8xi32>, tensor<16xi16>\n"
+      "}\n", NULL);
+  int32_t x[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+  test_run_t run = {.inputs = {x}};
+  RUN(plan, run);
+  for (int i = 0; i < 8; ++i) {
+    TT_EXPECT_EQ(S32(run, 0)[i], 0x3f800000 + i);
+    TT_EXPECT_EQ(((const int16_t*)run.outputs[1])[2 * i], 0);
+    TT_EXPECT_EQ(((const int16_t*)run.outputs[1])[2 * i + 1], 0x3f80);
+  }
+  DONE(plan, run);
+}
+
 TT_TEST(exec, while_swaps) {          // (a, b) -> (b, a + b): Fibonacci; next values may not clobber each other
   tt_plan_t* plan = compile_text(
       "func.func @main(%n: tensor<i32>) -> (tensor<i32>, tensor<i32>) {\n"
