@@ -29,6 +29,18 @@ bool fits(const at::Tensor& query, const at::Tensor& key, const at::Tensor& valu
   return true;
 }
 
+// Anything but a broadcast of the scores' shape goes to torch's own path, which has the error messages.
+bool mask_fits(const at::Tensor& mask, const at::Tensor& query, const at::Tensor& key) {
+  const int64_t wanted[4] = {query.size(0), query.size(1), query.size(2), key.size(2)};
+  if (mask.dim() > 4 || mask.device() != query.device()) return false;
+  if (mask.scalar_type() != at::kBool && mask.scalar_type() != query.scalar_type()) return false;
+  for (int64_t d = 0; d < mask.dim(); d++) {
+    const int64_t size = mask.size(d), full = wanted[4 - mask.dim() + d];
+    if (size != 1 && size != full) return false;
+  }
+  return true;
+}
+
 int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                const std::optional<at::Tensor>& mask, double dropout, bool /*causal*/,
                std::optional<double> /*scale*/, bool /*enable_gqa*/) {
@@ -38,7 +50,10 @@ int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
       value.dim() == 4 && key.scalar_type() == type && value.scalar_type() == type &&
       c10::isFloatingType(type) && dropout == 0.0 && query.size(1) == key.size(1) && key.size(1) == value.size(1) &&
       query.size(0) == key.size(0) && !query.is_nested() && fits(query, key, value, mask) &&
-      !(mask && mask->defined() && mask->requires_grad() && c10::GradMode::is_enabled());
+      query.size(3) == key.size(3) && key.size(2) == value.size(2) && query.device() == key.device() &&
+      query.device() == value.device() &&
+      !(mask && mask->defined() &&
+        (!mask_fits(*mask, query, key) || (mask->requires_grad() && c10::GradMode::is_enabled())));
   return static_cast<int64_t>(fused ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
 }
 

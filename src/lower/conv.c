@@ -176,7 +176,12 @@ static void convolution_backward(tt_lower_t* L, uint32_t first, uint32_t mask_ar
     in[i] = tt_lx_size(x, 2 + i);
     kernel[i] = tt_lx_size(w, 2 + i);
   }
-  if (mask[0]) tt_l_return(L, c.transposed ? conv(L, &c, grad, w) : conv_input(L, &c, grad, w, in));
+  // An output padding of a stride or more leaves rows of `grad` that no input reached.
+  V dx = !mask[0] ? NULL : c.transposed ? conv(L, &c, grad, w) : conv_input(L, &c, grad, w, in);
+  for (int i = 0; dx && c.transposed && i < c.n; ++i) {
+    if (tt_lx_size(dx, 2 + i) > in[i]) dx = tt_lx_slice_dim(L, dx, 2 + i, 0, in[i], 1);
+  }
+  if (mask[0]) tt_l_return(L, dx);
   else tt_l_return_none(L);
   if (mask[1]) tt_l_return(L, c.transposed ? conv_weight(L, &c, grad, x, kernel) : conv_weight(L, &c, x, grad, kernel));
   else tt_l_return_none(L);

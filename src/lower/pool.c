@@ -162,7 +162,7 @@ TT_LOWERING(max_pool2d_with_indices) { max_pool(L, 2); }
 TT_LOWERING(max_pool3d_with_indices) { max_pool(L, 3); }
 
 // Adds grad [.., out] at flat plane indices into zeros of x's shape (gradients of max pooling and unpooling).
-static V scatter_plane(tt_lower_t* L, V grad, V index, V like, int n) {
+static V scatter_plane(tt_lower_t* L, tt_op_kind_t kind, V grad, V index, V like, int n) {
   if (!grad || !index || !like) return NULL;
   int64_t first = tt_lx_rank(like) - n, planes = 1, plane = 1, taken = 1;
   for (int64_t d = 0; d < first; ++d) planes *= tt_lx_static_size(L, like, d);
@@ -180,13 +180,13 @@ static V scatter_plane(tt_lower_t* L, V grad, V index, V like, int n) {
   dims.scatter_indices_batching_dims = (tt_i64s_t){&zero, 1};
   dims.scatter_dims_to_operand_dims = (tt_i64s_t){&one, 1};
   dims.index_vector_dim = 2;
-  V sum = tt_b_scatter(L->b, TT_OP_ADD, zeros, tt_b_reshape(L->b, index, 3, places), tt_b_reshape(L->b, grad, 2, updates), &dims, false, false);
+  V sum = tt_b_scatter(L->b, kind, zeros, tt_b_reshape(L->b, index, 3, places), tt_b_reshape(L->b, grad, 2, updates), &dims, false, false);
   return sum ? tt_b_reshape(L->b, sum, like->type->rank, like->type->dims) : NULL;
 }
 
 static void max_pool_backward(tt_lower_t* L, int n, uint32_t index_arg) {
   V grad = tt_l_tensor(L, 0), like = tt_l_tensor(L, 1), index = tt_l_tensor(L, index_arg);
-  V wide = scatter_plane(L, UP(grad), index, like, n);
+  V wide = scatter_plane(L, TT_OP_ADD, UP(grad), index, like, n);
   tt_l_return(L, wide ? CAST(wide, tt_lx_dtype(grad)) : NULL);
 }
 TT_LOWERING(max_pool2d_with_indices_backward) { max_pool_backward(L, 2, 7); }
@@ -422,5 +422,5 @@ TT_LOWERING(max_unpool2d) {
   tt_dim_t dims[TT_MAX_RANK];
   for (int64_t d = 0; d < tt_lx_rank(x); ++d) dims[d] = d < first ? tt_lx_size(x, d) : sizes.data[d - first];
   tt_lx_check_index(L, index, 0, sizes.data[0] * sizes.data[1], "Found an invalid max index: {0}");
-  tt_l_return(L, scatter_plane(L, x, index, tt_lx_full(L, tt_lx_dtype(x), (size_t)tt_lx_rank(x), dims, 0), 2));
+  tt_l_return(L, scatter_plane(L, TT_OP_INVALID, x, index, tt_lx_full(L, tt_lx_dtype(x), (size_t)tt_lx_rank(x), dims, 0), 2));
 }
