@@ -1,4 +1,5 @@
 // The general builder: errors, functions, ops, regions.
+#include <setjmp.h>
 #include <stdarg.h>
 
 #include "ir/builder_internal.h"
@@ -21,12 +22,18 @@ tt_status_t tt_builder_take_status(tt_builder_t* b) {
 
 bool tt_builder_ok(const tt_builder_t* b) { return tt_status_is_ok(b->status); }
 
+// After an error: leaves for the caller's escape, if there is one.
+static void escape(tt_builder_t* b) {
+  if (b->status && b->escape) longjmp(*(jmp_buf*)b->escape, 1);
+}
+
 tt_value_t* tt_builder_fail(tt_builder_t* b, tt_status_code_t code, const char* format, ...) {
   if (!tt_builder_ok(b)) return NULL;
   va_list args;
   va_start(args, format);
   b->status = tt_status_create_va(code, format, args);
   va_end(args);
+  escape(b);
   return NULL;
 }
 
@@ -110,6 +117,7 @@ static int64_t infer_types(tt_builder_t* b, const tt_op_t* shape, const tt_type_
                            uint32_t capacity) {
   tt_infer_t in = {.module = b->module, .names = b->module, .op = shape, .out = types, .capacity = capacity};
   b->status = tt_infer_op(&in);
+  escape(b);
   if (!tt_builder_ok(b)) return -1;
   if (in.open) {
     tt_builder_fail(b, TT_INVALID_ARGUMENT, "%s: result types cannot be inferred and were not given",
@@ -174,6 +182,7 @@ tt_op_t* tt_b_op_mapped(tt_builder_t* b, const tt_op_t* like, tt_value_t* const*
 tt_value_t* tt_b_checked(tt_builder_t* b, tt_op_t* op) {
   if (!op) return NULL;
   b->status = tt_op_check(b->module, op);
+  escape(b);
   return tt_builder_ok(b) ? &op->results[0] : NULL;
 }
 

@@ -13,6 +13,9 @@ typedef struct tt_builder_s {
   tt_block_t* block;       // insertion at its end
   tt_status_t status;      // owned until taken
   const tt_loc_t* loc;     // given to new ops; may be NULL
+  // A jmp_buf of the caller, or NULL. With one, the first error jumps there instead of returning: what is built
+  // lies in arenas, so nothing leaks, and straight-line code need not look at NULL values. tt_lower_run sets it.
+  void* escape;
 } tt_builder_t;
 
 void tt_builder_initialize(tt_builder_t* b, tt_module_t* module);

@@ -1,6 +1,7 @@
 // Accessors, promotion and results: what every lowering stands on.
 #include "lower/lower.h"
 
+#include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -380,8 +381,13 @@ tt_status_t tt_lower_run(size_t op, tt_lower_t* L) {
   if (L->variant == TT_VARIANT_OUT && *entry->info.out) name = entry->info.out;
   if ((L->variant == TT_VARIANT_INPLACE || !*name) && *entry->info.inplace) name = entry->info.inplace;
   L->op = *name ? name : entry->info.out;
-  entry->lower(L);
-  if (tt_builder_ok(L->b)) check_inplace(L);
+  jmp_buf stop;
+  L->b->escape = &stop;
+  if (setjmp(stop) == 0) {
+    entry->lower(L);
+    if (tt_builder_ok(L->b)) check_inplace(L);
+  }
+  L->b->escape = NULL;
   if (!tt_builder_ok(L->b)) return tt_status_annotate(tt_builder_take_status(L->b), "%s", L->op);
   for (uint32_t i = 0; i < L->result_count; ++i) {
     if (L->results[i].kind == TT_RESULT_TENSOR && !L->results[i].value) {
