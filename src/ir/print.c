@@ -22,7 +22,8 @@ static void print_op(printer_t* p, const tt_op_t* op, int indent, bool with_regi
 
 // ---- types -------------------------------------------------------------------------------------
 
-static void print_types(printer_t* p, const tt_type_t* const* types, size_t count, const char* open, const char* close) {
+static void print_types(printer_t* p, const tt_type_t* const* types, size_t count, const char* open,
+                        const char* close) {
   tt_strbuf_puts(p->out, open);
   for (size_t i = 0; i < count; ++i) {
     if (i) tt_strbuf_puts(p->out, ", ");
@@ -33,8 +34,9 @@ static void print_types(printer_t* p, const tt_type_t* const* types, size_t coun
 
 static void print_quant(printer_t* p, const tt_quant_t* quant) {
   const char* storage = tt_dtype_name(quant->storage);
-  tt_strbuf_printf(p->out, "!quant.uniform<%s<%" PRId64 ":%" PRId64 ">:%s", storage[0] == 'u' && storage[1] == 'i' ? "u" : storage,
-                   quant->storage_min, quant->storage_max, tt_dtype_name(quant->expressed));
+  tt_strbuf_printf(p->out, "!quant.uniform<%s<%" PRId64 ":%" PRId64 ">:%s",
+                   storage[0] == 'u' && storage[1] == 'i' ? "u" : storage, quant->storage_min,
+                   quant->storage_max, tt_dtype_name(quant->expressed));
   if (quant->axis >= 0) tt_strbuf_printf(p->out, ":%" PRId64, quant->axis);
   tt_strbuf_puts(p->out, quant->axis >= 0 ? ", {" : ", ");
   for (size_t i = 0; i < quant->count; ++i) {
@@ -46,18 +48,13 @@ static void print_quant(printer_t* p, const tt_quant_t* quant) {
 
 static void print_type(printer_t* p, const tt_type_t* type) {
   switch (type->kind) {
-    case TT_TYPE_TOKEN:
-      tt_strbuf_puts(p->out, "!stablehlo.token");
-      return;
-    case TT_TYPE_TUPLE:
-      print_types(p, type->elements, type->element_count, "tuple<", ">");
-      return;
+    case TT_TYPE_TOKEN: tt_strbuf_puts(p->out, "!stablehlo.token"); return;
+    case TT_TYPE_TUPLE: print_types(p, type->elements, type->element_count, "tuple<", ">"); return;
     case TT_TYPE_FUNCTION:
       print_types(p, type->elements, type->input_count, "(", ") -> ");
       print_types(p, type->elements + type->input_count, type->element_count - type->input_count, "(", ")");
       return;
-    case TT_TYPE_TENSOR:
-      break;
+    case TT_TYPE_TENSOR: break;
   }
   tt_strbuf_puts(p->out, "tensor<");
   for (uint32_t i = 0; i < type->rank; ++i) {
@@ -93,19 +90,15 @@ static void print_float(printer_t* p, tt_dtype_t dtype, const void* element) {
     tt_strbuf_printf(p->out, dtype == TT_DTYPE_F64 ? "%.17e" : "%.9e", value);
     return;
   }
-  uint64_t bits = 0;   // NaN and infinities are written by their bits
+  uint64_t bits = 0;  // NaN and infinities are written by their bits
   memcpy(&bits, element, tt_dtype_bytes(dtype));
   tt_strbuf_printf(p->out, "0x%0*" PRIX64, (int)tt_dtype_bytes(dtype) * 2, bits);
 }
 
 static void print_element(printer_t* p, tt_dtype_t dtype, const void* element) {
   switch (tt_dtype_class(dtype)) {
-    case TT_DTYPE_CLASS_B:
-      tt_strbuf_puts(p->out, *(const uint8_t*)element ? "true" : "false");
-      return;
-    case TT_DTYPE_CLASS_F:
-      print_float(p, dtype, element);
-      return;
+    case TT_DTYPE_CLASS_B: tt_strbuf_puts(p->out, *(const uint8_t*)element ? "true" : "false"); return;
+    case TT_DTYPE_CLASS_F: print_float(p, dtype, element); return;
     case TT_DTYPE_CLASS_C: {
       tt_dtype_t part = tt_dtype_real_part(dtype);
       tt_strbuf_putc(p->out, '(');
@@ -136,7 +129,8 @@ static void print_elements(printer_t* p, const tt_type_t* type, uint32_t dim, co
 }
 
 static bool is_sub_byte(tt_dtype_t dtype) {
-  return dtype == TT_DTYPE_S4 || dtype == TT_DTYPE_U4 || dtype == TT_DTYPE_S2 || dtype == TT_DTYPE_U2 || dtype == TT_DTYPE_F4E2M1FN;
+  return dtype == TT_DTYPE_S4 || dtype == TT_DTYPE_U4 || dtype == TT_DTYPE_S2 || dtype == TT_DTYPE_U2 ||
+         dtype == TT_DTYPE_F4E2M1FN;
 }
 
 static void print_dense(printer_t* p, const tt_dense_t* dense) {
@@ -276,12 +270,14 @@ static void print_attr(printer_t* p, tt_attr_name_t name, const tt_attr_t* attr)
     case TT_AK_TYPE: print_type(p, attr->type); return;
     case TT_AK_I64S:
       tt_strbuf_puts(out, attr->i64s.size ? "array<i64: " : "array<i64");
-      for (size_t i = 0; i < attr->i64s.size; ++i) tt_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", attr->i64s.data[i]);
+      for (size_t i = 0; i < attr->i64s.size; ++i)
+        tt_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", attr->i64s.data[i]);
       tt_strbuf_putc(out, '>');
       return;
     case TT_AK_BOOLS:
       tt_strbuf_puts(out, attr->bools.size ? "array<i1: " : "array<i1");
-      for (size_t i = 0; i < attr->bools.size; ++i) tt_strbuf_printf(out, "%s%s", i ? ", " : "", attr->bools.data[i] ? "true" : "false");
+      for (size_t i = 0; i < attr->bools.size; ++i)
+        tt_strbuf_printf(out, "%s%s", i ? ", " : "", attr->bools.data[i] ? "true" : "false");
       tt_strbuf_putc(out, '>');
       return;
     case TT_AK_F64S: {
@@ -348,19 +344,19 @@ static void print_attr(printer_t* p, tt_attr_name_t name, const tt_attr_t* attr)
       return;
     }
     case TT_AK_CHANNEL:
-      tt_strbuf_printf(out, "#stablehlo.channel_handle<handle = %" PRId64 ", type = %" PRId64 ">", attr->channel.handle, attr->channel.type);
+      tt_strbuf_printf(out, "#stablehlo.channel_handle<handle = %" PRId64 ", type = %" PRId64 ">",
+                       attr->channel.handle, attr->channel.type);
       return;
     case TT_AK_ALIAS:
       tt_strbuf_puts(out, "#stablehlo.output_operand_alias<output_tuple_indices = ");
       print_i64s(p, attr->alias.output_tuple_indices);
-      tt_strbuf_printf(out, ", operand_index = %" PRId64 ", operand_tuple_indices = ", attr->alias.operand_index);
+      tt_strbuf_printf(out,
+                       ", operand_index = %" PRId64 ", operand_tuple_indices = ", attr->alias.operand_index);
       print_i64s(p, attr->alias.operand_tuple_indices);
       tt_strbuf_putc(out, '>');
       return;
     case TT_AK_ALGORITHM:
-    case TT_AK_OPAQUE:
-      tt_strbuf_append(out, attr->text.data, attr->text.size);
-      return;
+    case TT_AK_OPAQUE: tt_strbuf_append(out, attr->text.data, attr->text.size); return;
   }
 }
 
@@ -413,7 +409,8 @@ static bool is_inherent(const tt_attr_t* attr) {
   return attr->name != TT_ATTR_OTHER && attr->name != TT_ATTR_SHARDING && attr->name != TT_ATTR_MEMORY_KIND;
 }
 
-static void print_attr_group(printer_t* p, const tt_op_t* op, bool inherent, const char* open, const char* close) {
+static void print_attr_group(printer_t* p, const tt_op_t* op, bool inherent, const char* open,
+                             const char* close) {
   bool first = true;
   for (uint32_t i = 0; i < op->attr_count; ++i) {
     if (is_inherent(&op->attrs[i]) != inherent) continue;

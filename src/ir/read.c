@@ -17,7 +17,8 @@ tt_arena_t* tt_read_arena(tt_reader_t* r) { return &r->b.module->arena; }
 static bool fail_va(tt_reader_t* r, const char* at, const char* format, va_list args) {
   if (r->status) return false;
   int line = 1, column = 1;
-  if (at < r->begin || at > r->end) at = r->end;   // inside an alias re-read after its place: never happens for hostile text
+  if (at < r->begin || at > r->end)
+    at = r->end;  // inside an alias re-read after its place: never happens for hostile text
   for (const char* c = r->begin; c < at; ++c) {
     if (*c == '\n') {
       ++line;
@@ -57,7 +58,8 @@ static bool builder_failed(tt_reader_t* r) {
   if (tt_builder_ok(&r->b)) return false;
   tt_status_t status = tt_builder_take_status(&r->b);
   if (tt_status_code(status) == TT_RESOURCE_EXHAUSTED) {
-    if (!r->status) r->status = status; else tt_status_free(status);
+    if (!r->status) r->status = status;
+    else tt_status_free(status);
     return true;
   }
   tt_read_fail(r, "%s", tt_status_message(status));
@@ -210,15 +212,18 @@ bool tt_read_i64(tt_reader_t* r, int64_t* out) {
     negative = true;
     ++r->at;
   }
-  if (r->at >= r->end || !isdigit((unsigned char)*r->at)) return tt_read_fail_at(r, start, "expected an integer");
+  if (r->at >= r->end || !isdigit((unsigned char)*r->at))
+    return tt_read_fail_at(r, start, "expected an integer");
   uint64_t value = 0;
   while (r->at < r->end && isdigit((unsigned char)*r->at)) {
-    if (__builtin_mul_overflow(value, 10u, &value) || __builtin_add_overflow(value, (uint64_t)(*r->at - '0'), &value)) {
+    if (__builtin_mul_overflow(value, 10u, &value) ||
+        __builtin_add_overflow(value, (uint64_t)(*r->at - '0'), &value)) {
       return tt_read_fail_at(r, start, "integer does not fit 64 bits");
     }
     ++r->at;
   }
-  if (value > (uint64_t)INT64_MAX + (negative ? 1u : 0u)) return tt_read_fail_at(r, start, "integer does not fit 64 bits");
+  if (value > (uint64_t)INT64_MAX + (negative ? 1u : 0u))
+    return tt_read_fail_at(r, start, "integer does not fit 64 bits");
   *out = negative ? (int64_t)(0 - value) : (int64_t)value;
   return true;
 }
@@ -298,7 +303,8 @@ const char* tt_read_alias(tt_reader_t* r, tt_string_view_t name) {
   if (!r->scanned_aliases && !scan_aliases(r)) return NULL;
   for (size_t i = 0; i < r->alias_count; ++i) {
     tt_read_alias_t* alias = &r->aliases[i];
-    if (alias->name.size == name.size && memcmp(alias->name.data, name.data, name.size) == 0) return alias->text;
+    if (alias->name.size == name.size && memcmp(alias->name.data, name.data, name.size) == 0)
+      return alias->text;
   }
   return NULL;
 }
@@ -328,8 +334,8 @@ static bool read_location_body(tt_reader_t* r, tt_loc_t* loc) {
     return ok;
   }
   if (tt_read_accept(r, "callsite")) {
-    return tt_read_expect(r, "(") && read_location_item(r, loc) && tt_read_expect(r, "at") && read_location_item(r, loc) &&
-           tt_read_expect(r, ")");
+    return tt_read_expect(r, "(") && read_location_item(r, loc) && tt_read_expect(r, "at") &&
+           read_location_item(r, loc) && tt_read_expect(r, ")");
   }
   if (tt_read_accept(r, "fused")) {
     if (tt_read_peek_char(r, '<')) {
@@ -343,13 +349,14 @@ static bool read_location_body(tt_reader_t* r, tt_loc_t* loc) {
     } while (tt_read_accept(r, ","));
     return tt_read_expect(r, "]");
   }
-  if (tt_read_accept(r, "loc")) return tt_read_expect(r, "(") && read_location_item(r, loc) && tt_read_expect(r, ")");
+  if (tt_read_accept(r, "loc"))
+    return tt_read_expect(r, "(") && read_location_item(r, loc) && tt_read_expect(r, ")");
   if (!tt_read_string(r, &text)) return false;
   if (tt_read_peek_char(r, ':')) {
     int64_t line = 0, column = 0;
     ++r->at;
     if (!tt_read_i64(r, &line) || !tt_read_expect(r, ":") || !tt_read_i64(r, &column)) return false;
-    if (tt_read_accept(r, "to")) {   // a range: only its start is kept
+    if (tt_read_accept(r, "to")) {  // a range: only its start is kept
       int64_t skip;
       if (tt_read_accept(r, ":")) {
         if (!tt_read_i64(r, &skip)) return false;
@@ -468,8 +475,8 @@ tt_value_t* tt_read_use(tt_reader_t* r) {
     if (!tt_read_i64(r, &index)) return NULL;
   }
   if (index < 0 || index >= (int64_t)r->symbols[i].count) {
-    tt_read_fail_at(r, name.data, "result %lld of '%.*s', which has %u", (long long)index, (int)TT_MIN(name.size, 80), name.data,
-                    r->symbols[i].count);
+    tt_read_fail_at(r, name.data, "result %lld of '%.*s', which has %u", (long long)index,
+                    (int)TT_MIN(name.size, 80), name.data, r->symbols[i].count);
     return NULL;
   }
   return &r->symbols[i].values[index];
@@ -481,7 +488,9 @@ bool tt_read_block_ops(tt_reader_t* r) {
   bool terminated = false;
   while (!tt_read_peek_char(r, '}')) {
     if (r->at >= r->end) return tt_read_fail(r, "text ends inside a region");
-    if (terminated) return tt_read_fail(r, "operation after the terminator of its block (blocks with successors are not supported)");
+    if (terminated)
+      return tt_read_fail(
+          r, "operation after the terminator of its block (blocks with successors are not supported)");
     if (!tt_read_op(r, &terminated)) return false;
   }
   if (!terminated) return tt_read_fail(r, "block does not end with a return");
@@ -511,10 +520,11 @@ bool tt_read_region(tt_reader_t* r, tt_op_t* op, size_t index) {
   tt_block_t* saved = tt_b_region_begin(&r->b, op, index, names.size, types.data);
   if (builder_failed(r)) return false;
   for (size_t i = 0; i < names.size; ++i) {
-    if (!tt_read_define(r, ((tt_string_view_t*)names.data)[i], tt_b_region_arg(op, index, i), 1)) return false;
+    if (!tt_read_define(r, ((tt_string_view_t*)names.data)[i], tt_b_region_arg(op, index, i), 1))
+      return false;
   }
   if (!tt_read_block_ops(r)) return false;
-  r->b.block = saved;   // the text's own terminator ends the block
+  r->b.block = saved;  // the text's own terminator ends the block
   tt_read_scope_end(r, scope);
   --r->depth;
   return true;
@@ -522,7 +532,10 @@ bool tt_read_region(tt_reader_t* r, tt_op_t* op, size_t index) {
 
 // ---- functions ---------------------------------------------------------------------------------
 
-typedef struct attr_slice_s { tt_attr_t* data; size_t size; } attr_slice_t;
+typedef struct attr_slice_s {
+  tt_attr_t* data;
+  size_t size;
+} attr_slice_t;
 
 static bool keep_attrs(tt_reader_t* r, const tt_read_list_t* list, attr_slice_t* out) {
   out->size = list->size;
@@ -534,9 +547,9 @@ static bool keep_attrs(tt_reader_t* r, const tt_read_list_t* list, attr_slice_t*
 typedef struct func_head_s {
   tt_string_view_t name;
   bool is_public;
-  tt_read_list_t arg_names;     // tt_string_view_t; pretty form
-  tt_read_list_t arg_types;     // const tt_type_t*
-  tt_read_list_t arg_attrs;     // attr_slice_t
+  tt_read_list_t arg_names;  // tt_string_view_t; pretty form
+  tt_read_list_t arg_types;  // const tt_type_t*
+  tt_read_list_t arg_attrs;  // attr_slice_t
   tt_read_list_t result_types;
   tt_read_list_t result_attrs;
   attr_slice_t attrs;
@@ -576,11 +589,14 @@ static bool read_func_body(tt_reader_t* r, func_head_t* head, bool generic) {
         ++count;
       }
     }
-    if (count != head->arg_types.size) return tt_read_fail(r, "'@%s' has %zu arguments but its block has %zu", name, head->arg_types.size, count);
+    if (count != head->arg_types.size)
+      return tt_read_fail(r, "'@%s' has %zu arguments but its block has %zu", name, head->arg_types.size,
+                          count);
     if (!tt_read_expect(r, ":")) return false;
   }
   for (size_t i = 0; i < head->arg_names.size; ++i) {
-    if (!tt_read_define(r, ((tt_string_view_t*)head->arg_names.data)[i], tt_b_func_arg(func, i), 1)) return false;
+    if (!tt_read_define(r, ((tt_string_view_t*)head->arg_names.data)[i], tt_b_func_arg(func, i), 1))
+      return false;
   }
   if (!tt_read_block_ops(r)) return false;
   --r->depth;
@@ -588,18 +604,22 @@ static bool read_func_body(tt_reader_t* r, func_head_t* head, bool generic) {
 
   // The declared results must be those returned.
   const tt_op_t* last = func->body.block.last;
-  if (!last || last->kind != TT_OP_FUNC_RETURN) return tt_read_fail(r, "function '@%s' does not end with a return", name);
+  if (!last || last->kind != TT_OP_FUNC_RETURN)
+    return tt_read_fail(r, "function '@%s' does not end with a return", name);
   size_t count = head->result_types.size;
   if (last->operand_count != count) {
-    return tt_read_fail(r, "function '@%s' returns %u values but declares %zu", name, last->operand_count, count);
+    return tt_read_fail(r, "function '@%s' returns %u values but declares %zu", name, last->operand_count,
+                        count);
   }
   for (size_t i = 0; i < count; ++i) {
     if (last->operands[i]->type != ((const tt_type_t**)head->result_types.data)[i]) {
-      return tt_read_fail(r, "function '@%s': type of returned value %zu differs from the declared one", name, i);
+      return tt_read_fail(r, "function '@%s': type of returned value %zu differs from the declared one", name,
+                          i);
     }
   }
   func->result_types = tt_arena_copy(tt_read_arena(r), head->result_types.data, count * sizeof(tt_type_t*));
-  func->result_attrs = tt_arena_alloc_array(tt_read_arena(r), TT_MAX(count, (size_t)1), sizeof(*func->result_attrs));
+  func->result_attrs =
+      tt_arena_alloc_array(tt_read_arena(r), TT_MAX(count, (size_t)1), sizeof(*func->result_attrs));
   if (!func->result_types || !func->result_attrs) return tt_read_no_memory(r);
   func->result_count = (uint32_t)count;
   for (size_t i = 0; i < count && i < head->result_attrs.size; ++i) {
@@ -623,7 +643,8 @@ bool tt_read_func(tt_reader_t* r) {
     const tt_type_t** type = tt_read_push(r, &head.arg_types, sizeof(*type));
     attr_slice_t* attrs = tt_read_push(r, &head.arg_attrs, sizeof(*attrs));
     if (!name || !type || !attrs) return false;
-    if (!tt_read_peek_char(r, '%')) return tt_read_fail(r, "function '@%s' has no body (declarations are not supported)", head.name.data);
+    if (!tt_read_peek_char(r, '%'))
+      return tt_read_fail(r, "function '@%s' has no body (declarations are not supported)", head.name.data);
     if (!read_value_name(r, name) || !tt_read_expect(r, ":") || !(*type = tt_read_type(r))) return false;
     tt_read_list_t list = {0};
     if (tt_read_peek_char(r, '{') && !tt_read_attr_dict(r, &list, "{", "}")) return false;
@@ -654,7 +675,8 @@ static bool slice_of_dict(tt_reader_t* r, const tt_attr_t* array, tt_read_list_t
     const tt_attr_t* dict = &array->array.data[i];
     attr_slice_t* slot = tt_read_push(r, list, sizeof(*slot));
     if (!slot) return false;
-    if (dict->kind != TT_AK_DICT) return tt_read_fail(r, "argument and result attributes must be dictionaries");
+    if (dict->kind != TT_AK_DICT)
+      return tt_read_fail(r, "argument and result attributes must be dictionaries");
     tt_read_list_t copy = {(void*)(uintptr_t)dict->dict.data, dict->dict.size, dict->dict.size};
     if (!keep_attrs(r, &copy, slot)) return false;
   }
@@ -672,14 +694,21 @@ static bool read_func_generic(tt_reader_t* r) {
     const tt_attr_t* attr = &((tt_attr_t*)props.data)[i];
     if (attr->name != TT_ATTR_OTHER) continue;
     if (!strcmp(attr->other_name, "sym_name") && attr->kind == TT_AK_STRING) head.name = attr->text;
-    else if (!strcmp(attr->other_name, "sym_visibility") && attr->kind == TT_AK_STRING) head.is_public = strcmp(attr->text.data, "private") != 0;
+    else if (!strcmp(attr->other_name, "sym_visibility") && attr->kind == TT_AK_STRING)
+      head.is_public = strcmp(attr->text.data, "private") != 0;
     else if (!strcmp(attr->other_name, "function_type") && attr->kind == TT_AK_TYPE) type = attr->type;
-    else if (!strcmp(attr->other_name, "arg_attrs") && attr->kind == TT_AK_ARRAY && !slice_of_dict(r, attr, &head.arg_attrs)) return false;
-    else if (!strcmp(attr->other_name, "res_attrs") && attr->kind == TT_AK_ARRAY && !slice_of_dict(r, attr, &head.result_attrs)) return false;
+    else if (!strcmp(attr->other_name, "arg_attrs") && attr->kind == TT_AK_ARRAY &&
+             !slice_of_dict(r, attr, &head.arg_attrs))
+      return false;
+    else if (!strcmp(attr->other_name, "res_attrs") && attr->kind == TT_AK_ARRAY &&
+             !slice_of_dict(r, attr, &head.result_attrs))
+      return false;
   }
-  if (!head.name.data || !type || type->kind != TT_TYPE_FUNCTION) return tt_read_fail(r, "\"func.func\" needs sym_name and function_type");
+  if (!head.name.data || !type || type->kind != TT_TYPE_FUNCTION)
+    return tt_read_fail(r, "\"func.func\" needs sym_name and function_type");
   for (uint32_t i = 0; i < type->element_count; ++i) {
-    const tt_type_t** slot = tt_read_push(r, i < type->input_count ? &head.arg_types : &head.result_types, sizeof(*slot));
+    const tt_type_t** slot =
+        tt_read_push(r, i < type->input_count ? &head.arg_types : &head.result_types, sizeof(*slot));
     if (!slot) return false;
     *slot = type->elements[i];
   }
@@ -704,7 +733,8 @@ static bool skip_alias_line(tt_reader_t* r) {
   for (; r->at < r->end; ++r->at) {
     char c = *r->at;
     if (c == '"') {
-      for (++r->at; r->at < r->end && *r->at != '"'; ++r->at) if (*r->at == '\\') ++r->at;
+      for (++r->at; r->at < r->end && *r->at != '"'; ++r->at)
+        if (*r->at == '\\') ++r->at;
     } else if (c == '<' || c == '(' || c == '[' || c == '{') {
       ++depth;
     } else if ((c == '>' && r->at[-1] != '-') || c == ')' || c == ']' || c == '}') {
@@ -727,10 +757,11 @@ static bool read_module_items(tt_reader_t* r, const char* close) {
       if (!tt_read_func(r)) return false;
     } else if (tt_read_accept(r, "\"func.func\"")) {
       if (!read_func_generic(r)) return false;
-    } else if (tt_read_accept(r, "sdy.mesh")) {   // meshes matter to partitioners only
+    } else if (tt_read_accept(r, "sdy.mesh")) {  // meshes matter to partitioners only
       tt_string_view_t name;
-      if (!tt_read_symbol_name(r, &name) || !tt_read_expect(r, "=") || !tt_read_expect(r, "<") || !tt_read_skip_balanced(r, ">") ||
-          !tt_read_expect(r, ">")) return false;
+      if (!tt_read_symbol_name(r, &name) || !tt_read_expect(r, "=") || !tt_read_expect(r, "<") ||
+          !tt_read_skip_balanced(r, ">") || !tt_read_expect(r, ">"))
+        return false;
       tt_read_list_t attrs = {0};
       if (tt_read_peek_char(r, '{') && !tt_read_attr_dict(r, &attrs, "{", "}")) return false;
       if (!tt_read_location(r, NULL)) return false;
@@ -756,12 +787,15 @@ static bool read_module(tt_reader_t* r) {
       if (tt_read_peek(r, "<{") && !tt_read_attr_dict(r, &props, "<{", "}>")) return false;
       for (size_t i = 0; i < props.size; ++i) {
         const tt_attr_t* attr = &((tt_attr_t*)props.data)[i];
-        if (attr->name == TT_ATTR_OTHER && !strcmp(attr->other_name, "sym_name") && attr->kind == TT_AK_STRING) r->b.module->name = attr->text.data;
+        if (attr->name == TT_ATTR_OTHER && !strcmp(attr->other_name, "sym_name") &&
+            attr->kind == TT_AK_STRING)
+          r->b.module->name = attr->text.data;
       }
       if (!tt_read_expect(r, "(") || !tt_read_expect(r, "{")) return false;
       if (tt_read_accept(r, "^")) {
         tt_string_view_t label;
-        if (!tt_read_word(r, &label) || !tt_read_expect(r, ":")) return tt_read_fail(r, "expected a block label");
+        if (!tt_read_word(r, &label) || !tt_read_expect(r, ":"))
+          return tt_read_fail(r, "expected a block label");
       }
       if (!read_module_items(r, "}") || !tt_read_expect(r, ")")) return false;
       attr_slice_t kept;
@@ -791,7 +825,7 @@ static bool read_module(tt_reader_t* r) {
       if (!tt_read_expect(r, "{") || !read_module_items(r, "}") || !tt_read_location(r, NULL)) return false;
       continue;
     }
-    return read_module_items(r, NULL);   // functions with no module around them
+    return read_module_items(r, NULL);  // functions with no module around them
   }
 }
 

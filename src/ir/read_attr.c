@@ -54,7 +54,8 @@ static bool read_literal(tt_reader_t* r, literal_t* out) {
 
 static bool literal_f64(tt_reader_t* r, const literal_t* literal, double* out) {
   char buffer[512];
-  if (literal->size >= sizeof(buffer)) return tt_read_fail_at(r, literal->start, "number of more than %zu characters", sizeof(buffer) - 1);
+  if (literal->size >= sizeof(buffer))
+    return tt_read_fail_at(r, literal->start, "number of more than %zu characters", sizeof(buffer) - 1);
   memcpy(buffer, literal->start, literal->size);
   buffer[literal->size] = 0;
   *out = strtod(buffer, NULL);
@@ -64,7 +65,8 @@ static bool literal_f64(tt_reader_t* r, const literal_t* literal, double* out) {
 static bool literal_u64(tt_reader_t* r, const literal_t* literal, bool* out_negative, uint64_t* out) {
   char buffer[128];
   if (literal->is_float) return tt_read_fail_at(r, literal->start, "expected an integer");
-  if (literal->size >= sizeof(buffer)) return tt_read_fail_at(r, literal->start, "integer does not fit 64 bits");
+  if (literal->size >= sizeof(buffer))
+    return tt_read_fail_at(r, literal->start, "integer does not fit 64 bits");
   memcpy(buffer, literal->start, literal->size);
   buffer[literal->size] = 0;
   const char* digits = buffer;
@@ -83,8 +85,9 @@ static bool store_literal(tt_reader_t* r, const literal_t* literal, tt_dtype_t d
     if (literal->is_hex) {
       if (!literal_u64(r, literal, &negative, &bits)) return false;
       size_t bytes = tt_dtype_bytes(dtype);
-      if (negative || (bytes < 8 && bits >> (bytes * 8))) return tt_read_fail_at(r, literal->start, "bits do not fit %s", tt_dtype_name(dtype));
-      memcpy(element, &bits, bytes);   // little-endian hosts only, as everywhere
+      if (negative || (bytes < 8 && bits >> (bytes * 8)))
+        return tt_read_fail_at(r, literal->start, "bits do not fit %s", tt_dtype_name(dtype));
+      memcpy(element, &bits, bytes);  // little-endian hosts only, as everywhere
       return true;
     }
     double value;
@@ -94,11 +97,14 @@ static bool store_literal(tt_reader_t* r, const literal_t* literal, tt_dtype_t d
   }
   if (!literal_u64(r, literal, &negative, &bits)) return false;
   if (dtype == TT_DTYPE_PRED) {
-    if (bits > 1 && !(negative && bits == 1)) return tt_read_fail_at(r, literal->start, "i1 value must be 0 or 1");
+    if (bits > 1 && !(negative && bits == 1))
+      return tt_read_fail_at(r, literal->start, "i1 value must be 0 or 1");
     *(uint8_t*)element = bits != 0;
     return true;
   }
-  int width = dtype == TT_DTYPE_S4 || dtype == TT_DTYPE_U4 ? 4 : dtype == TT_DTYPE_S2 || dtype == TT_DTYPE_U2 ? 2 : (int)tt_dtype_bytes(dtype) * 8;
+  int width = dtype == TT_DTYPE_S4 || dtype == TT_DTYPE_U4   ? 4
+              : dtype == TT_DTYPE_S2 || dtype == TT_DTYPE_U2 ? 2
+                                                             : (int)tt_dtype_bytes(dtype) * 8;
   uint64_t limit = width == 64 ? UINT64_MAX : (UINT64_C(1) << width) - 1;
   bool fits = negative ? tt_dtype_is_signed_int(dtype) && bits <= limit / 2 + 1
                        : bits <= (tt_dtype_is_signed_int(dtype) && !literal->is_hex ? limit / 2 : limit);
@@ -115,7 +121,8 @@ static bool read_element(tt_reader_t* r, tt_dtype_t dtype, void* element) {
   literal_t literal;
   if (tt_dtype_is_complex(dtype)) {
     tt_dtype_t part = tt_dtype_real_part(dtype);
-    if (!tt_read_expect(r, "(") || !read_literal(r, &literal) || !store_literal(r, &literal, part, element)) return false;
+    if (!tt_read_expect(r, "(") || !read_literal(r, &literal) || !store_literal(r, &literal, part, element))
+      return false;
     if (!tt_read_expect(r, ",") || !read_literal(r, &literal)) return false;
     return store_literal(r, &literal, part, (char*)element + tt_dtype_bytes(part)) && tt_read_expect(r, ")");
   }
@@ -127,7 +134,8 @@ static bool read_element(tt_reader_t* r, tt_dtype_t dtype, void* element) {
 }
 
 // [[1, 2], [3, 4]]: `dim` is the depth; *count elements are written so far.
-static bool read_elements(tt_reader_t* r, const tt_type_t* type, uint32_t dim, char* data, int64_t* count, int64_t total) {
+static bool read_elements(tt_reader_t* r, const tt_type_t* type, uint32_t dim, char* data, int64_t* count,
+                          int64_t total) {
   if (dim == type->rank) {
     if (*count >= total) return tt_read_fail(r, "more elements than the type has");
     return read_element(r, type->dtype, data + (size_t)(*count)++ * tt_dtype_bytes(type->dtype));
@@ -146,7 +154,8 @@ static int hex_value(char c) { return isdigit((unsigned char)c) ? c - '0' : (c |
 static bool read_blob(tt_reader_t* r, const tt_type_t* type, int64_t total, tt_dense_t* dense) {
   tt_string_view_t text;
   if (!tt_read_string(r, &text)) return false;
-  if (text.size < 2 || text.data[0] != '0' || text.data[1] != 'x') return tt_read_fail(r, "expected \"0x...\"");
+  if (text.size < 2 || text.data[0] != '0' || text.data[1] != 'x')
+    return tt_read_fail(r, "expected \"0x...\"");
   const char* digits = text.data + 2;
   size_t bytes = (text.size - 2) / 2, element_bytes = tt_dtype_bytes(type->dtype);
   for (const char* c = digits; *c; ++c) {
@@ -155,7 +164,8 @@ static bool read_blob(tt_reader_t* r, const tt_type_t* type, int64_t total, tt_d
   bool packed = type->dtype == TT_DTYPE_PRED;
   size_t wanted = packed ? ((size_t)total + 7) / 8 : (size_t)total * element_bytes;
   bool splat = !packed && bytes == element_bytes && total != 1;
-  if (!splat && bytes != wanted) return tt_read_fail(r, "%zu bytes of data, the type needs %zu", bytes, wanted);
+  if (!splat && bytes != wanted)
+    return tt_read_fail(r, "%zu bytes of data, the type needs %zu", bytes, wanted);
   char* data = tt_arena_alloc(tt_read_arena(r), TT_MAX(packed ? (size_t)total : bytes, (size_t)16));
   if (!data) return tt_read_no_memory(r);
   if (packed) {
@@ -164,7 +174,8 @@ static bool read_blob(tt_reader_t* r, const tt_type_t* type, int64_t total, tt_d
       data[i] = (char)((byte >> (i % 8)) & 1);
     }
   } else {
-    for (size_t i = 0; i < bytes; ++i) data[i] = (char)(hex_value(digits[i * 2]) * 16 + hex_value(digits[i * 2 + 1]));
+    for (size_t i = 0; i < bytes; ++i)
+      data[i] = (char)(hex_value(digits[i * 2]) * 16 + hex_value(digits[i * 2 + 1]));
   }
   dense->is_splat = splat;
   dense->data = data;
@@ -193,7 +204,8 @@ bool tt_read_dense(tt_reader_t* r, tt_attr_t* out) {
   }
   const tt_type_t* type = tt_read_type(r);
   if (!type) return false;
-  if (type->kind != TT_TYPE_TENSOR || !tt_type_is_static(type)) return tt_read_fail_at(r, type_text, "dense<> needs a static tensor type");
+  if (type->kind != TT_TYPE_TENSOR || !tt_type_is_static(type))
+    return tt_read_fail_at(r, type_text, "dense<> needs a static tensor type");
   const char* back = r->at;
   int64_t total = tt_type_elems(type);
   size_t element_bytes = tt_dtype_bytes(type->dtype);
@@ -208,8 +220,10 @@ bool tt_read_dense(tt_reader_t* r, tt_attr_t* out) {
     if (!read_blob(r, type, total, &out->dense)) return false;
   } else if (tt_read_peek_char(r, '[')) {
     // Each element takes at least one character, so the list cannot be longer than its text.
-    if (total > r->end - values) return tt_read_fail(r, "fewer elements than the type's %lld", (long long)total);
-    char* data = tt_arena_alloc_array(tt_read_arena(r), (size_t)TT_MAX(total, 1), TT_MAX(element_bytes, (size_t)8));
+    if (total > r->end - values)
+      return tt_read_fail(r, "fewer elements than the type's %lld", (long long)total);
+    char* data =
+        tt_arena_alloc_array(tt_read_arena(r), (size_t)TT_MAX(total, 1), TT_MAX(element_bytes, (size_t)8));
     if (!data) return tt_read_no_memory(r);
     int64_t count = 0;
     if (!read_elements(r, type, 0, data, &count, total)) return false;
@@ -240,7 +254,10 @@ static bool read_array(tt_reader_t* r, tt_attr_t* out) {
       if (list.size && !tt_read_expect(r, ",")) return false;
       void* slot = tt_read_push(r, &list, bytes);
       if (!slot) return false;
-      if (is_bool ? !read_element(r, TT_DTYPE_PRED, slot) : is_float ? !read_element(r, TT_DTYPE_F64, slot) : !read_element(r, TT_DTYPE_S64, slot)) return false;
+      if (is_bool    ? !read_element(r, TT_DTYPE_PRED, slot)
+          : is_float ? !read_element(r, TT_DTYPE_F64, slot)
+                     : !read_element(r, TT_DTYPE_S64, slot))
+        return false;
     }
   } else if (!tt_read_expect(r, ">")) {
     return false;
@@ -286,33 +303,44 @@ static bool read_fields(tt_reader_t* r, field_fn_t field, void* self) {
   return true;
 }
 
-static bool key_is(tt_string_view_t key, const char* name) { return key.size == strlen(name) && !memcmp(key.data, name, key.size); }
+static bool key_is(tt_string_view_t key, const char* name) {
+  return key.size == strlen(name) && !memcmp(key.data, name, key.size);
+}
 static bool unknown_key(tt_reader_t* r, tt_string_view_t key) {
   return tt_read_fail_at(r, key.data, "unknown field '%.*s'", (int)TT_MIN(key.size, 60), key.data);
 }
 
 static bool dot_field(tt_reader_t* r, tt_string_view_t key, void* self) {
   tt_dot_dims_t* d = self;
-  tt_i64s_t* to = key_is(key, "lhs_batching_dimensions") ? &d->lhs_batch : key_is(key, "rhs_batching_dimensions") ? &d->rhs_batch
-      : key_is(key, "lhs_contracting_dimensions") ? &d->lhs_contracting : key_is(key, "rhs_contracting_dimensions") ? &d->rhs_contracting : NULL;
+  tt_i64s_t* to = key_is(key, "lhs_batching_dimensions")      ? &d->lhs_batch
+                  : key_is(key, "rhs_batching_dimensions")    ? &d->rhs_batch
+                  : key_is(key, "lhs_contracting_dimensions") ? &d->lhs_contracting
+                  : key_is(key, "rhs_contracting_dimensions") ? &d->rhs_contracting
+                                                              : NULL;
   return to ? tt_read_i64_list(r, '[', ']', to) : unknown_key(r, key);
 }
 
 static bool gather_field(tt_reader_t* r, tt_string_view_t key, void* self) {
   tt_gather_dims_t* d = self;
   if (key_is(key, "index_vector_dim")) return tt_read_i64(r, &d->index_vector_dim);
-  tt_i64s_t* to = key_is(key, "offset_dims") ? &d->offset_dims : key_is(key, "collapsed_slice_dims") ? &d->collapsed_slice_dims
-      : key_is(key, "operand_batching_dims") ? &d->operand_batching_dims
-      : key_is(key, "start_indices_batching_dims") ? &d->start_indices_batching_dims : key_is(key, "start_index_map") ? &d->start_index_map : NULL;
+  tt_i64s_t* to = key_is(key, "offset_dims")                   ? &d->offset_dims
+                  : key_is(key, "collapsed_slice_dims")        ? &d->collapsed_slice_dims
+                  : key_is(key, "operand_batching_dims")       ? &d->operand_batching_dims
+                  : key_is(key, "start_indices_batching_dims") ? &d->start_indices_batching_dims
+                  : key_is(key, "start_index_map")             ? &d->start_index_map
+                                                               : NULL;
   return to ? tt_read_i64_list(r, '[', ']', to) : unknown_key(r, key);
 }
 
 static bool scatter_field(tt_reader_t* r, tt_string_view_t key, void* self) {
   tt_scatter_dims_t* d = self;
   if (key_is(key, "index_vector_dim")) return tt_read_i64(r, &d->index_vector_dim);
-  tt_i64s_t* to = key_is(key, "update_window_dims") ? &d->update_window_dims : key_is(key, "inserted_window_dims") ? &d->inserted_window_dims
-      : key_is(key, "input_batching_dims") ? &d->input_batching_dims : key_is(key, "scatter_indices_batching_dims") ? &d->scatter_indices_batching_dims
-      : key_is(key, "scatter_dims_to_operand_dims") ? &d->scatter_dims_to_operand_dims : NULL;
+  tt_i64s_t* to = key_is(key, "update_window_dims")              ? &d->update_window_dims
+                  : key_is(key, "inserted_window_dims")          ? &d->inserted_window_dims
+                  : key_is(key, "input_batching_dims")           ? &d->input_batching_dims
+                  : key_is(key, "scatter_indices_batching_dims") ? &d->scatter_indices_batching_dims
+                  : key_is(key, "scatter_dims_to_operand_dims")  ? &d->scatter_dims_to_operand_dims
+                                                                 : NULL;
   return to ? tt_read_i64_list(r, '[', ']', to) : unknown_key(r, key);
 }
 
@@ -326,13 +354,16 @@ static bool channel_field(tt_reader_t* r, tt_string_view_t key, void* self) {
 static bool alias_field(tt_reader_t* r, tt_string_view_t key, void* self) {
   tt_attr_t* out = self;
   if (key_is(key, "operand_index")) return tt_read_i64(r, &out->alias.operand_index);
-  if (key_is(key, "output_tuple_indices")) return tt_read_i64_list(r, '[', ']', &out->alias.output_tuple_indices);
-  if (key_is(key, "operand_tuple_indices")) return tt_read_i64_list(r, '[', ']', &out->alias.operand_tuple_indices);
+  if (key_is(key, "output_tuple_indices"))
+    return tt_read_i64_list(r, '[', ']', &out->alias.output_tuple_indices);
+  if (key_is(key, "operand_tuple_indices"))
+    return tt_read_i64_list(r, '[', ']', &out->alias.operand_tuple_indices);
   return unknown_key(r, key);
 }
 
 // [b, f, 0, 1] with the letters given; spatial numbers land in `spatial` by their value.
-static bool read_conv_side(tt_reader_t* r, char letter_a, char letter_b, int64_t* out_a, int64_t* out_b, tt_i64s_t* out_spatial) {
+static bool read_conv_side(tt_reader_t* r, char letter_a, char letter_b, int64_t* out_a, int64_t* out_b,
+                           tt_i64s_t* out_spatial) {
   int64_t spatial[TT_MAX_RANK];
   bool seen[TT_MAX_RANK] = {false};
   int64_t position = 0, count = 0;
@@ -350,14 +381,16 @@ static bool read_conv_side(tt_reader_t* r, char letter_a, char letter_b, int64_t
     } else {
       int64_t number;
       if (!tt_read_i64(r, &number)) return false;
-      if (number < 0 || number >= TT_MAX_RANK || seen[number]) return tt_read_fail(r, "bad spatial dimension %lld", (long long)number);
+      if (number < 0 || number >= TT_MAX_RANK || seen[number])
+        return tt_read_fail(r, "bad spatial dimension %lld", (long long)number);
       seen[number] = true;
       spatial[number] = position;
       ++count;
     }
     ++position;
   }
-  if (*out_a < 0 || *out_b < 0) return tt_read_fail(r, "dimension '%c' or '%c' is missing", letter_a, letter_b);
+  if (*out_a < 0 || *out_b < 0)
+    return tt_read_fail(r, "dimension '%c' or '%c' is missing", letter_a, letter_b);
   for (int64_t i = 0; i < count; ++i) {
     if (!seen[i]) return tt_read_fail(r, "spatial dimension %lld is missing", (long long)i);
   }
@@ -370,8 +403,10 @@ static bool read_conv_side(tt_reader_t* r, char letter_a, char letter_b, int64_t
 bool tt_read_conv_dims(tt_reader_t* r, const tt_conv_dims_t** out) {
   tt_conv_dims_t d;
   memset(&d, 0, sizeof(d));
-  if (!read_conv_side(r, 'b', 'f', &d.input_batch, &d.input_feature, &d.input_spatial) || !tt_read_expect(r, "x") ||
-      !read_conv_side(r, 'o', 'i', &d.kernel_output_feature, &d.kernel_input_feature, &d.kernel_spatial) || !tt_read_expect(r, "->") ||
+  if (!read_conv_side(r, 'b', 'f', &d.input_batch, &d.input_feature, &d.input_spatial) ||
+      !tt_read_expect(r, "x") ||
+      !read_conv_side(r, 'o', 'i', &d.kernel_output_feature, &d.kernel_input_feature, &d.kernel_spatial) ||
+      !tt_read_expect(r, "->") ||
       !read_conv_side(r, 'b', 'f', &d.output_batch, &d.output_feature, &d.output_spatial)) {
     return false;
   }
@@ -383,11 +418,13 @@ static bool read_dialect_attr(tt_reader_t* r, tt_attr_t* out) {
   const char* start = r->at++;
   while (r->at < r->end && (isalnum((unsigned char)*r->at) || strchr("_$.", *r->at))) ++r->at;
   tt_string_view_t name = {start, (size_t)(r->at - start)};
-  if (key_is(name, "#stablehlo") || key_is(name, "#chlo")) {   // #stablehlo<precision DEFAULT>
+  if (key_is(name, "#stablehlo") || key_is(name, "#chlo")) {  // #stablehlo<precision DEFAULT>
     tt_string_view_t kind, value;
-    if (!tt_read_expect(r, "<") || !tt_read_word(r, &kind) || !tt_read_word(r, &value)) return tt_read_fail(r, "expected '<kind VALUE>'");
+    if (!tt_read_expect(r, "<") || !tt_read_word(r, &kind) || !tt_read_word(r, &value))
+      return tt_read_fail(r, "expected '<kind VALUE>'");
     if (!tt_read_expect(r, ">")) return false;
-    static const char* const known[] = {"precision", "comparison_direction", "comparison_type", "fft_type", "transpose", "rng_algorithm", "rng_distribution"};
+    static const char* const known[] = {"precision", "comparison_direction", "comparison_type", "fft_type",
+                                        "transpose", "rng_algorithm",        "rng_distribution"};
     for (size_t i = 0; i < TT_ARRAY_LENGTH(known); ++i) {
       if (!key_is(kind, known[i])) continue;
       out->kind = TT_AK_ENUM;
@@ -505,7 +542,7 @@ static bool read_attr_body(tt_reader_t* r, tt_attr_t* out) {
     tt_string_view_t part;
     if (!tt_read_symbol_name(r, &out->text)) return false;
     out->kind = TT_AK_SYMBOL;
-    while (r->at + 1 < r->end && r->at[0] == ':' && r->at[1] == ':') {   // nested symbols stay text
+    while (r->at + 1 < r->end && r->at[0] == ':' && r->at[1] == ':') {  // nested symbols stay text
       r->at += 2;
       if (!tt_read_symbol_name(r, &part)) return false;
       if (!keep_opaque(r, start, out)) return false;
@@ -552,7 +589,10 @@ static bool read_attr_body(tt_reader_t* r, tt_attr_t* out) {
   if (tt_read_peek(r, "dense")) return tt_read_dense(r, out);
   if (tt_read_accept(r, "array")) return read_array(r, out);
   if (tt_read_peek(r, "dense_resource")) {
-    if (!r->status) r->status = tt_status_create(TT_UNIMPLEMENTED, "dense_resource<> constants are not supported: print the program with inline constants");
+    if (!r->status)
+      r->status = tt_status_create(
+          TT_UNIMPLEMENTED,
+          "dense_resource<> constants are not supported: print the program with inline constants");
     return false;
   }
   if (tt_read_peek(r, "affine_map") || tt_read_peek(r, "opaque") || tt_read_peek(r, "loc")) {
@@ -598,7 +638,8 @@ bool tt_read_attr_entry(tt_reader_t* r, tt_read_list_t* list) {
   if (attr.name == TT_ATTR_OTHER && !attr.other_name) return false;
   for (size_t i = 0; i < list->size; ++i) {
     const tt_attr_t* other = &((tt_attr_t*)list->data)[i];
-    if (other->name == attr.name && (attr.name != TT_ATTR_OTHER || !strcmp(other->other_name, attr.other_name))) {
+    if (other->name == attr.name &&
+        (attr.name != TT_ATTR_OTHER || !strcmp(other->other_name, attr.other_name))) {
       return tt_read_fail_at(r, name.data, "attribute '%.*s' twice", (int)TT_MIN(name.size, 60), name.data);
     }
   }

@@ -8,19 +8,20 @@
 // What has been read of one op before it is built.
 typedef struct op_parts_s {
   tt_op_kind_t kind;
-  tt_string_view_t result_name;      // %name; data NULL if none
-  int64_t result_names;              // 1, or N of %name:N
-  tt_read_list_t operands;           // tt_value_t*
-  tt_read_list_t attrs;              // tt_attr_t
-  tt_read_list_t operand_types;      // const tt_type_t*, when the signature gives them
+  tt_string_view_t result_name;  // %name; data NULL if none
+  int64_t result_names;  // 1, or N of %name:N
+  tt_read_list_t operands;  // tt_value_t*
+  tt_read_list_t attrs;  // tt_attr_t
+  tt_read_list_t operand_types;  // const tt_type_t*, when the signature gives them
   bool has_operand_types;
-  tt_read_list_t result_types;       // const tt_type_t*
+  tt_read_list_t result_types;  // const tt_type_t*
   size_t region_count;
   const char* start;
 } op_parts_t;
 
 static bool push_operand(tt_reader_t* r, op_parts_t* p) {
-  if (p->operands.size >= TT_READ_MAX_OPERANDS) return tt_read_fail(r, "more than %d operands", TT_READ_MAX_OPERANDS);
+  if (p->operands.size >= TT_READ_MAX_OPERANDS)
+    return tt_read_fail(r, "more than %d operands", TT_READ_MAX_OPERANDS);
   tt_value_t* value = tt_read_use(r);
   tt_value_t** slot = value ? tt_read_push(r, &p->operands, sizeof(*slot)) : NULL;
   if (!slot) return false;
@@ -64,10 +65,13 @@ static bool push_enum(tt_reader_t* r, op_parts_t* p, tt_attr_name_t name) {
 // Op kinds whose single bare type is the result's alone.
 static bool bare_type_is_result(tt_op_kind_t kind) {
   switch (kind) {
-    case TT_OP_COMPLEX: case TT_OP_IOTA: case TT_OP_REPLICA_ID: case TT_OP_PARTITION_ID: case TT_OP_TUPLE: case TT_OP_AFTER_ALL:
-      return true;
-    default:
-      return false;
+    case TT_OP_COMPLEX:
+    case TT_OP_IOTA:
+    case TT_OP_REPLICA_ID:
+    case TT_OP_PARTITION_ID:
+    case TT_OP_TUPLE:
+    case TT_OP_AFTER_ALL: return true;
+    default: return false;
   }
 }
 
@@ -116,7 +120,8 @@ static bool check_operand_types(tt_reader_t* r, const op_parts_t* p) {
   if (!p->has_operand_types) return true;
   const char* name = tt_op_info(p->kind)->name;
   if (p->operand_types.size != p->operands.size) {
-    return tt_read_fail_at(r, p->start, "'%s' has %zu operands but %zu operand types", name, p->operands.size, p->operand_types.size);
+    return tt_read_fail_at(r, p->start, "'%s' has %zu operands but %zu operand types", name, p->operands.size,
+                           p->operand_types.size);
   }
   for (size_t i = 0; i < p->operands.size; ++i) {
     if (((tt_value_t**)p->operands.data)[i]->type != ((const tt_type_t**)p->operand_types.data)[i]) {
@@ -131,19 +136,23 @@ static bool check_operand_types(tt_reader_t* r, const op_parts_t* p) {
 static bool build(tt_reader_t* r, op_parts_t* p, tt_op_t** out_op) {
   const tt_op_info_t* info = tt_op_info(p->kind);
   if (!check_operand_types(r, p)) return false;
-  if ((int64_t)p->operands.size < info->operands_min || (info->operands_max >= 0 && (int64_t)p->operands.size > info->operands_max)) {
+  if ((int64_t)p->operands.size < info->operands_min ||
+      (info->operands_max >= 0 && (int64_t)p->operands.size > info->operands_max)) {
     return tt_read_fail_at(r, p->start, "'%s' has %zu operands", info->name, p->operands.size);
   }
   if (info->results >= 0 && p->result_types.size != (size_t)info->results) {
-    return tt_read_fail_at(r, p->start, "'%s' has %d result(s), not %zu", info->name, info->results, p->result_types.size);
+    return tt_read_fail_at(r, p->start, "'%s' has %d result(s), not %zu", info->name, info->results,
+                           p->result_types.size);
   }
   if (info->regions >= 0 && p->region_count != (size_t)info->regions) {
-    return tt_read_fail_at(r, p->start, "'%s' has %d region(s), not %zu", info->name, info->regions, p->region_count);
+    return tt_read_fail_at(r, p->start, "'%s' has %d region(s), not %zu", info->name, info->regions,
+                           p->region_count);
   }
   const tt_loc_t* loc = NULL;
   r->b.loc = loc;
-  tt_op_t* op = tt_b_op(&r->b, p->kind, p->operands.size, p->operands.data, p->attrs.size, p->attrs.data, p->result_types.size,
-                        p->result_types.data ? p->result_types.data : (const tt_type_t* [1]){NULL}, p->region_count);
+  tt_op_t* op = tt_b_op(
+      &r->b, p->kind, p->operands.size, p->operands.data, p->attrs.size, p->attrs.data, p->result_types.size,
+      p->result_types.data ? p->result_types.data : (const tt_type_t* [1]){NULL}, p->region_count);
   if (!op) {
     tt_status_t status = tt_builder_take_status(&r->b);
     tt_read_fail_at(r, p->start, "%s", tt_status_message(status));
@@ -156,11 +165,13 @@ static bool build(tt_reader_t* r, op_parts_t* p, tt_op_t** out_op) {
 
 static bool define_results(tt_reader_t* r, const op_parts_t* p, tt_op_t* op) {
   if (!p->result_name.data) {
-    if (op->result_count) return tt_read_fail_at(r, p->start, "'%s' needs a name for its results", tt_op_info(op->kind)->name);
+    if (op->result_count)
+      return tt_read_fail_at(r, p->start, "'%s' needs a name for its results", tt_op_info(op->kind)->name);
     return true;
   }
   if ((int64_t)op->result_count != p->result_names) {
-    return tt_read_fail_at(r, p->start, "'%s' has %u results but %lld names", tt_op_info(op->kind)->name, op->result_count, (long long)p->result_names);
+    return tt_read_fail_at(r, p->start, "'%s' has %u results but %lld names", tt_op_info(op->kind)->name,
+                           op->result_count, (long long)p->result_names);
   }
   return tt_read_define(r, p->result_name, op->results, op->result_count);
 }
@@ -191,7 +202,9 @@ static bool read_generic(tt_reader_t* r, op_parts_t* p, tt_op_t** out_op) {
     if (!tt_read_expect(r, ")")) return false;
   }
   if (tt_read_peek_char(r, '{') && !tt_read_attr_dict(r, &p->attrs, "{", "}")) return false;
-  if (!tt_read_expect(r, ":") || !tt_read_types_parenthesised(r, &p->operand_types) || !tt_read_expect(r, "->")) return false;
+  if (!tt_read_expect(r, ":") || !tt_read_types_parenthesised(r, &p->operand_types) ||
+      !tt_read_expect(r, "->"))
+    return false;
   p->has_operand_types = true;
   if (tt_read_peek_char(r, '(')) {
     if (!tt_read_types_parenthesised(r, &p->result_types)) return false;
@@ -212,7 +225,17 @@ static bool read_generic(tt_reader_t* r, op_parts_t* p, tt_op_t** out_op) {
 
 // ---- pretty clauses ----------------------------------------------------------------------------
 
-typedef enum clause_kind_e { CLAUSE_LIST, CLAUSE_INT, CLAUSE_BOOL, CLAUSE_ENUM, CLAUSE_STRING, CLAUSE_PRECISION, CLAUSE_DOT, CLAUSE_FORMAT, CLAUSE_ALGORITHM } clause_kind_t;
+typedef enum clause_kind_e {
+  CLAUSE_LIST,
+  CLAUSE_INT,
+  CLAUSE_BOOL,
+  CLAUSE_ENUM,
+  CLAUSE_STRING,
+  CLAUSE_PRECISION,
+  CLAUSE_DOT,
+  CLAUSE_FORMAT,
+  CLAUSE_ALGORITHM
+} clause_kind_t;
 typedef struct clause_s {
   tt_op_kind_t op;
   const char* key;
@@ -255,7 +278,8 @@ static bool read_format(tt_reader_t* r, op_parts_t* p) {
   int64_t exponent, mantissa;
   if (r->at >= r->end || *r->at != 'e') return tt_read_fail(r, "expected a format such as e5m10");
   ++r->at;
-  if (!tt_read_i64(r, &exponent) || r->at >= r->end || *r->at != 'm') return tt_read_fail(r, "expected a format such as e5m10");
+  if (!tt_read_i64(r, &exponent) || r->at >= r->end || *r->at != 'm')
+    return tt_read_fail(r, "expected a format such as e5m10");
   ++r->at;
   if (!tt_read_i64(r, &mantissa)) return false;
   tt_attr_t* attr = push_attr(r, p, TT_ATTR_EXPONENT_BITS, TT_AK_INT);
@@ -295,7 +319,8 @@ static bool read_dot_clause(tt_reader_t* r, op_parts_t* p, bool batch) {
   tt_dot_dims_t* dims = NULL;
   for (size_t i = 0; i < p->attrs.size; ++i) {
     const tt_attr_t* attr = &((tt_attr_t*)p->attrs.data)[i];
-    if (attr->name == TT_ATTR_DOT_DIMENSION_NUMBERS && attr->kind == TT_AK_DOT) dims = (tt_dot_dims_t*)(uintptr_t)attr->dot;
+    if (attr->name == TT_ATTR_DOT_DIMENSION_NUMBERS && attr->kind == TT_AK_DOT)
+      dims = (tt_dot_dims_t*)(uintptr_t)attr->dot;
   }
   if (!dims) {
     dims = tt_arena_alloc(tt_read_arena(r), sizeof(*dims));
@@ -304,7 +329,8 @@ static bool read_dot_clause(tt_reader_t* r, op_parts_t* p, bool batch) {
     if (!attr) return false;
     attr->dot = dims;
   }
-  return tt_read_i64_list(r, '[', ']', batch ? &dims->lhs_batch : &dims->lhs_contracting) && tt_read_expect(r, "x") &&
+  return tt_read_i64_list(r, '[', ']', batch ? &dims->lhs_batch : &dims->lhs_contracting) &&
+         tt_read_expect(r, "x") &&
          tt_read_i64_list(r, '[', ']', batch ? &dims->rhs_batch : &dims->rhs_contracting);
 }
 
@@ -327,24 +353,21 @@ static bool read_clause(tt_reader_t* r, op_parts_t* p, const clause_t* clause) {
       if (!attr) return false;
       attr->b = tt_read_accept(r, "true");
       return attr->b || tt_read_expect(r, "false");
-    case CLAUSE_ENUM:
-      return push_enum(r, p, clause->attr);
+    case CLAUSE_ENUM: return push_enum(r, p, clause->attr);
     case CLAUSE_STRING:
       attr = push_attr(r, p, clause->attr, TT_AK_STRING);
       return attr && tt_read_string(r, &attr->text);
-    case CLAUSE_PRECISION:
-      return read_precision(r, p, clause->attr);
-    case CLAUSE_DOT:
-      return read_dot_clause(r, p, clause->key[0] == 'b');
-    case CLAUSE_FORMAT:
-      return read_format(r, p);
+    case CLAUSE_PRECISION: return read_precision(r, p, clause->attr);
+    case CLAUSE_DOT: return read_dot_clause(r, p, clause->key[0] == 'b');
+    case CLAUSE_FORMAT: return read_format(r, p);
     case CLAUSE_ALGORITHM: {
       tt_read_space(r);
       const char* start = r->at;
       if (!tt_read_expect(r, "<") || !tt_read_skip_balanced(r, ">")) return false;
       ++r->at;
       attr = push_attr(r, p, clause->attr, TT_AK_ALGORITHM);
-      char* text = tt_arena_printf(tt_read_arena(r), "#stablehlo.dot_algorithm%.*s", (int)(r->at - start), start);
+      char* text =
+          tt_arena_printf(tt_read_arena(r), "#stablehlo.dot_algorithm%.*s", (int)(r->at - start), start);
       if (!attr) return false;
       if (!text) return tt_read_no_memory(r);
       attr->text = (tt_string_view_t){text, strlen(text)};
@@ -356,7 +379,9 @@ static bool read_clause(tt_reader_t* r, op_parts_t* p, const clause_t* clause) {
 
 static const clause_t* find_clause(tt_op_kind_t op, tt_string_view_t key) {
   for (size_t i = 0; i < TT_ARRAY_LENGTH(clauses); ++i) {
-    if (clauses[i].op == op && strlen(clauses[i].key) == key.size && !memcmp(clauses[i].key, key.data, key.size)) return &clauses[i];
+    if (clauses[i].op == op && strlen(clauses[i].key) == key.size &&
+        !memcmp(clauses[i].key, key.data, key.size))
+      return &clauses[i];
   }
   return NULL;
 }
@@ -378,7 +403,9 @@ static bool read_items(tt_reader_t* r, op_parts_t* p, char close) {
     const char* at = r->at;
     if (!tt_read_word(r, &key)) return tt_read_fail(r, "expected an operand or a clause");
     const clause_t* clause = find_clause(p->kind, key);
-    if (!clause) return tt_read_fail_at(r, at, "'%s' has no clause '%.*s'", tt_op_info(p->kind)->name, (int)TT_MIN(key.size, 60), key.data);
+    if (!clause)
+      return tt_read_fail_at(r, at, "'%s' has no clause '%.*s'", tt_op_info(p->kind)->name,
+                             (int)TT_MIN(key.size, 60), key.data);
     if (!tt_read_expect(r, "=") || !read_clause(r, p, clause)) return false;
   }
 }
@@ -394,12 +421,15 @@ static bool read_slice_ranges(tt_reader_t* r, op_parts_t* p) {
     if (rank && !tt_read_expect(r, ",")) return false;
     if (rank == TT_MAX_RANK) return tt_read_fail(r, "more than %d dimensions", TT_MAX_RANK);
     strides[rank] = 1;
-    if (!tt_read_i64(r, &starts[rank]) || !tt_read_expect(r, ":") || !tt_read_i64(r, &limits[rank])) return false;
+    if (!tt_read_i64(r, &starts[rank]) || !tt_read_expect(r, ":") || !tt_read_i64(r, &limits[rank]))
+      return false;
     if (tt_read_accept(r, ":") && !tt_read_i64(r, &strides[rank])) return false;
     ++rank;
   }
-  const struct { tt_attr_name_t name; const int64_t* data; } lists[] = {
-      {TT_ATTR_START_INDICES, starts}, {TT_ATTR_LIMIT_INDICES, limits}, {TT_ATTR_STRIDES, strides}};
+  const struct {
+    tt_attr_name_t name;
+    const int64_t* data;
+  } lists[] = {{TT_ATTR_START_INDICES, starts}, {TT_ATTR_LIMIT_INDICES, limits}, {TT_ATTR_STRIDES, strides}};
   for (size_t i = 0; i < 3; ++i) {
     tt_attr_t* attr = push_attr(r, p, lists[i].name, TT_AK_I64S);
     if (!attr) return false;
@@ -419,8 +449,12 @@ static bool read_window(tt_reader_t* r, op_parts_t* p) {
     first = false;
     const char* at = r->at;
     if (!tt_read_word(r, &key) || !tt_read_expect(r, "=")) return tt_read_fail(r, "expected a window field");
-    const struct { const char* key; tt_attr_name_t attr; } lists[] = {
-        {"stride", TT_ATTR_WINDOW_STRIDES}, {"lhs_dilate", TT_ATTR_LHS_DILATION}, {"rhs_dilate", TT_ATTR_RHS_DILATION}};
+    const struct {
+      const char* key;
+      tt_attr_name_t attr;
+    } lists[] = {{"stride", TT_ATTR_WINDOW_STRIDES},
+                 {"lhs_dilate", TT_ATTR_LHS_DILATION},
+                 {"rhs_dilate", TT_ATTR_RHS_DILATION}};
     bool done = false;
     for (size_t i = 0; i < TT_ARRAY_LENGTH(lists) && !done; ++i) {
       if (strlen(lists[i].key) != key.size || memcmp(lists[i].key, key.data, key.size)) continue;
@@ -474,20 +508,27 @@ static bool read_window(tt_reader_t* r, op_parts_t* p) {
 }
 
 static bool read_convolution(tt_reader_t* r, op_parts_t* p) {
-  if (!tt_read_expect(r, "(") || !read_items(r, p, ')') || !tt_read_expect(r, ")") || !tt_read_expect(r, "dim_numbers") || !tt_read_expect(r, "=")) return false;
+  if (!tt_read_expect(r, "(") || !read_items(r, p, ')') || !tt_read_expect(r, ")") ||
+      !tt_read_expect(r, "dim_numbers") || !tt_read_expect(r, "="))
+    return false;
   tt_attr_t* attr = push_attr(r, p, TT_ATTR_DIMENSION_NUMBERS, TT_AK_CONV);
-  if (!attr || !tt_read_conv_dims(r, &attr->conv) || !tt_read_expect(r, ",") || !tt_read_expect(r, "window") || !tt_read_expect(r, "=")) return false;
+  if (!attr || !tt_read_conv_dims(r, &attr->conv) || !tt_read_expect(r, ",") ||
+      !tt_read_expect(r, "window") || !tt_read_expect(r, "="))
+    return false;
   return read_window(r, p);
 }
 
 static bool read_compare(tt_reader_t* r, op_parts_t* p) {
-  if (!push_enum(r, p, TT_ATTR_COMPARISON_DIRECTION) || !tt_read_expect(r, ",") || !push_operand(r, p) || !tt_read_expect(r, ",") || !push_operand(r, p)) return false;
+  if (!push_enum(r, p, TT_ATTR_COMPARISON_DIRECTION) || !tt_read_expect(r, ",") || !push_operand(r, p) ||
+      !tt_read_expect(r, ",") || !push_operand(r, p))
+    return false;
   return !tt_read_accept(r, ",") || push_enum(r, p, TT_ATTR_COMPARE_TYPE);
 }
 
 static bool read_call(tt_reader_t* r, op_parts_t* p, tt_attr_name_t target, tt_attr_kind_t kind) {
   tt_attr_t* attr = push_attr(r, p, target, kind);
-  return attr && tt_read_symbol_name(r, &attr->text) && tt_read_expect(r, "(") && read_items(r, p, ')') && tt_read_expect(r, ")");
+  return attr && tt_read_symbol_name(r, &attr->text) && tt_read_expect(r, "(") && read_items(r, p, ')') &&
+         tt_read_expect(r, ")");
 }
 
 static bool read_composite(tt_reader_t* r, op_parts_t* p) {
@@ -499,7 +540,7 @@ static bool read_constant(tt_reader_t* r, op_parts_t* p) {
   if (tt_read_peek_char(r, '{') && !tt_read_attr_dict(r, &p->attrs, "{", "}")) return false;
   tt_attr_t* attr = push_attr(r, p, TT_ATTR_VALUE, TT_AK_DENSE);
   if (!attr) return false;
-  if (!tt_read_peek(r, "dense")) {   // reports dense_resource and the like
+  if (!tt_read_peek(r, "dense")) {  // reports dense_resource and the like
     if (!tt_read_attr_value(r, attr)) return false;
     attr->name = TT_ATTR_VALUE;
   } else if (!tt_read_dense(r, attr)) {
@@ -517,7 +558,9 @@ typedef struct reduce_parts_s {
 
 static bool read_reduce(tt_reader_t* r, op_parts_t* p, reduce_parts_t* reduce) {
   do {
-    if (!tt_read_expect(r, "(") || !push_operand(r, p) || !tt_read_expect(r, "init") || !tt_read_expect(r, ":")) return false;
+    if (!tt_read_expect(r, "(") || !push_operand(r, p) || !tt_read_expect(r, "init") ||
+        !tt_read_expect(r, ":"))
+      return false;
     tt_value_t* init = tt_read_use(r);
     tt_value_t** slot = init ? tt_read_push(r, &reduce->inits, sizeof(*slot)) : NULL;
     if (!slot || !tt_read_expect(r, ")")) return false;
@@ -538,7 +581,8 @@ static bool read_reduce(tt_reader_t* r, op_parts_t* p, reduce_parts_t* reduce) {
     }
     if (reduce->inits.size != 1) return tt_read_fail(r, "'applies' takes one input");
   }
-  if (!tt_read_expect(r, "across") || !tt_read_expect(r, "dimensions") || !tt_read_expect(r, "=")) return false;
+  if (!tt_read_expect(r, "across") || !tt_read_expect(r, "dimensions") || !tt_read_expect(r, "="))
+    return false;
   tt_attr_t* attr = push_attr(r, p, TT_ATTR_DIMENSIONS, TT_AK_I64S);
   p->region_count = 1;
   return attr && tt_read_i64_list(r, '[', ']', &attr->i64s);
@@ -568,7 +612,8 @@ static bool read_reducer(tt_reader_t* r, tt_op_t* op, const reduce_parts_t* redu
     }
     tt_block_t* saved = tt_b_region_begin(&r->b, op, 0, 2, types.data);
     if (failed_builder(r)) return false;
-    tt_value_t* value = tt_b_binary(&r->b, reduce->applies, tt_b_region_arg(op, 0, 0), tt_b_region_arg(op, 0, 1));
+    tt_value_t* value =
+        tt_b_binary(&r->b, reduce->applies, tt_b_region_arg(op, 0, 0), tt_b_region_arg(op, 0, 1));
     tt_b_region_end(&r->b, saved, 1, &value);
     return !failed_builder(r);
   }
@@ -629,7 +674,8 @@ static bool read_while(tt_reader_t* r, op_parts_t* p, tt_op_t** out_op) {
     tt_block_t* saved = tt_b_region_begin(&r->b, *out_op, region, names.size, p->result_types.data);
     if (failed_builder(r)) return false;
     for (size_t i = 0; i < names.size; ++i) {
-      if (!tt_read_define(r, ((tt_string_view_t*)names.data)[i], tt_b_region_arg(*out_op, region, i), 1)) return false;
+      if (!tt_read_define(r, ((tt_string_view_t*)names.data)[i], tt_b_region_arg(*out_op, region, i), 1))
+        return false;
     }
     if (!tt_read_block_ops(r)) return false;
     r->b.block = saved;
@@ -660,7 +706,8 @@ static bool read_pretty(tt_reader_t* r, op_parts_t* p, tt_op_t** out_op) {
     case TT_OP_CONSTANT: return read_constant(r, p) && build(r, p, out_op);
     case TT_OP_COMPARE: ok = read_compare(r, p); break;
     case TT_OP_SLICE: ok = read_slice_ranges(r, p); break;
-    case TT_OP_CONVOLUTION: case TT_OP_DYNAMIC_CONV: ok = read_convolution(r, p); break;
+    case TT_OP_CONVOLUTION:
+    case TT_OP_DYNAMIC_CONV: ok = read_convolution(r, p); break;
     case TT_OP_CUSTOM_CALL: ok = read_call(r, p, TT_ATTR_CALL_TARGET_NAME, TT_AK_STRING); break;
     case TT_OP_FUNC_CALL: ok = read_call(r, p, TT_ATTR_CALLEE, TT_AK_SYMBOL); break;
     case TT_OP_COMPOSITE: ok = read_composite(r, p); break;
@@ -673,7 +720,9 @@ static bool read_pretty(tt_reader_t* r, op_parts_t* p, tt_op_t** out_op) {
   }
   if (!ok) return false;
   if (tt_read_peek_char(r, '{') && !tt_read_attr_dict(r, &p->attrs, "{", "}")) return false;
-  bool bare = (p->kind == TT_OP_RETURN || p->kind == TT_OP_FUNC_RETURN || p->kind == TT_OP_OPTIMIZATION_BARRIER) && !p->operands.size;
+  bool bare =
+      (p->kind == TT_OP_RETURN || p->kind == TT_OP_FUNC_RETURN || p->kind == TT_OP_OPTIMIZATION_BARRIER) &&
+      !p->operands.size;
   if (!bare && !read_signature(r, p)) return false;
   if (!build(r, p, out_op)) return false;
   return p->kind != TT_OP_REDUCE || read_reducer(r, *out_op, &reduce);
@@ -703,13 +752,17 @@ static bool read_result_names(tt_reader_t* r, op_parts_t* p, tt_read_list_t* mor
     if (r->at < r->end && *r->at == ':') {
       ++r->at;
       if (!tt_read_i64(r, &count)) return false;
-      if (count < 1 || count > TT_READ_MAX_OPERANDS) return tt_read_fail(r, "an operation cannot have %lld results", (long long)count);
+      if (count < 1 || count > TT_READ_MAX_OPERANDS)
+        return tt_read_fail(r, "an operation cannot have %lld results", (long long)count);
     }
     if (!p->result_name.data) {
       p->result_name = name;
       p->result_names = count;
     }
-    struct { tt_string_view_t name; int64_t count; }* slot = tt_read_push(r, more, sizeof(*slot));
+    struct {
+      tt_string_view_t name;
+      int64_t count;
+    }* slot = tt_read_push(r, more, sizeof(*slot));
     if (!slot) return false;
     slot->name = name;
     slot->count = count;
@@ -727,12 +780,13 @@ bool tt_read_op(tt_reader_t* r, bool* out_terminator) {
   parts.start = r->at;
   tt_string_view_t name;
   bool generic = tt_read_peek_char(r, '"');
-  if (generic ? !tt_read_string(r, &name) : !tt_read_word(r, &name)) return tt_read_fail(r, "expected an operation");
+  if (generic ? !tt_read_string(r, &name) : !tt_read_word(r, &name))
+    return tt_read_fail(r, "expected an operation");
   if (name.size == 23 && !memcmp(name.data, "sdy.sharding_constraint", 23) && !generic) {
     return read_sharding_constraint(r, &parts) && tt_read_location(r, NULL);
   }
   parts.kind = tt_op_kind_from_name(name.data, name.size);
-  if (parts.kind == TT_OP_INVALID && !generic) {   // `call` and `return` without their dialect
+  if (parts.kind == TT_OP_INVALID && !generic) {  // `call` and `return` without their dialect
     if (name.size == 4 && !memcmp(name.data, "call", 4)) parts.kind = TT_OP_FUNC_CALL;
     if (name.size == 6 && !memcmp(name.data, "return", 6)) parts.kind = TT_OP_FUNC_RETURN;
     if (name.size == 22 && !memcmp(name.data, "stablehlo.create_token", 22)) parts.kind = TT_OP_AFTER_ALL;
@@ -746,14 +800,20 @@ bool tt_read_op(tt_reader_t* r, bool* out_terminator) {
   if (!tt_read_location(r, &op->loc)) return false;
   *out_terminator = (tt_op_info(op->kind)->traits & TT_TRAIT_TERMINATOR) != 0;
   if (names.size <= 1) return define_results(r, &parts, op);
-  struct { tt_string_view_t name; int64_t count; }* list = names.data;
+  struct {
+    tt_string_view_t name;
+    int64_t count;
+  }* list = names.data;
   int64_t at = 0;
   for (size_t i = 0; i < names.size; ++i) {
     if (at + list[i].count > (int64_t)op->result_count) {
-      return tt_read_fail_at(r, parts.start, "'%s' has %u results, fewer than its names", tt_op_info(op->kind)->name, op->result_count);
+      return tt_read_fail_at(r, parts.start, "'%s' has %u results, fewer than its names",
+                             tt_op_info(op->kind)->name, op->result_count);
     }
     if (!tt_read_define(r, list[i].name, op->results + at, (uint32_t)list[i].count)) return false;
     at += list[i].count;
   }
-  return at == (int64_t)op->result_count || tt_read_fail_at(r, parts.start, "'%s' has %u results but %lld names", tt_op_info(op->kind)->name, op->result_count, (long long)at);
+  return at == (int64_t)op->result_count ||
+         tt_read_fail_at(r, parts.start, "'%s' has %u results but %lld names", tt_op_info(op->kind)->name,
+                         op->result_count, (long long)at);
 }

@@ -21,13 +21,14 @@ bool tt_read_dtype(tt_reader_t* r, tt_dtype_t* out) {
     if (!tt_read_expect(r, "<")) return false;
     tt_read_space(r);
     if (!tt_read_dtype(r, &part) || !tt_read_expect(r, ">")) return false;
-    if (part != TT_DTYPE_F32 && part != TT_DTYPE_F64) return tt_read_fail_at(r, start, "complex of '%s' (only f32 and f64)", tt_dtype_name(part));
+    if (part != TT_DTYPE_F32 && part != TT_DTYPE_F64)
+      return tt_read_fail_at(r, start, "complex of '%s' (only f32 and f64)", tt_dtype_name(part));
     *out = part == TT_DTYPE_F32 ? TT_DTYPE_C64 : TT_DTYPE_C128;
     return true;
   }
   tt_dtype_t dtype = tt_dtype_from_name(word.data, word.size);
   if (dtype == TT_DTYPE_INVALID && word.size > 2 && word.data[0] == 's' && word.data[1] == 'i') {
-    dtype = tt_dtype_from_name(word.data + 1, word.size - 1);   // si32 is i32
+    dtype = tt_dtype_from_name(word.data + 1, word.size - 1);  // si32 is i32
   }
   if (dtype == TT_DTYPE_INVALID || dtype == TT_DTYPE_TOKEN) {
     return tt_read_fail_at(r, start, "unknown element type '%.*s'", (int)TT_MIN(word.size, 40), word.data);
@@ -40,7 +41,9 @@ static bool read_f64(tt_reader_t* r, double* out) {
   char buffer[64];
   size_t size = 0;
   tt_read_space(r);
-  while (r->at < r->end && size + 1 < sizeof(buffer) && (isalnum((unsigned char)*r->at) || strchr("+-.", *r->at))) buffer[size++] = *r->at++;
+  while (r->at < r->end && size + 1 < sizeof(buffer) &&
+         (isalnum((unsigned char)*r->at) || strchr("+-.", *r->at)))
+    buffer[size++] = *r->at++;
   buffer[size] = 0;
   char* stop;
   *out = strtod(buffer, &stop);
@@ -53,11 +56,15 @@ static const tt_quant_t* read_quant(tt_reader_t* r) {
   tt_read_list_t scales = {0}, zeros = {0};
   if (!tt_read_expect(r, "<")) return NULL;
   tt_read_space(r);
-  if (r->at < r->end && *r->at == 'u' && r->at + 1 < r->end && isdigit((unsigned char)r->at[1])) {   // u8 is ui8
+  if (r->at < r->end && *r->at == 'u' && r->at + 1 < r->end &&
+      isdigit((unsigned char)r->at[1])) {  // u8 is ui8
     int64_t bits;
     ++r->at;
     if (!tt_read_i64(r, &bits)) return NULL;
-    quant.storage = bits == 4 ? TT_DTYPE_U4 : bits == 8 ? TT_DTYPE_U8 : bits == 16 ? TT_DTYPE_U16 : TT_DTYPE_U32;
+    quant.storage = bits == 4    ? TT_DTYPE_U4
+                    : bits == 8  ? TT_DTYPE_U8
+                    : bits == 16 ? TT_DTYPE_U16
+                                 : TT_DTYPE_U32;
   } else if (!tt_read_dtype(r, &quant.storage)) {
     return NULL;
   }
@@ -65,12 +72,17 @@ static const tt_quant_t* read_quant(tt_reader_t* r) {
     tt_read_fail(r, "quantised storage type must be an integer");
     return NULL;
   }
-  int bits = quant.storage == TT_DTYPE_S4 || quant.storage == TT_DTYPE_U4 ? 4 : quant.storage == TT_DTYPE_S2 || quant.storage == TT_DTYPE_U2 ? 2 : (int)tt_dtype_bytes(quant.storage) * 8;
+  int bits = quant.storage == TT_DTYPE_S4 || quant.storage == TT_DTYPE_U4 ? 4
+             : quant.storage == TT_DTYPE_S2 || quant.storage == TT_DTYPE_U2
+                 ? 2
+                 : (int)tt_dtype_bytes(quant.storage) * 8;
   bool is_signed = tt_dtype_is_signed_int(quant.storage);
   quant.storage_max = (int64_t)((UINT64_MAX >> (64 - bits)) >> (is_signed || bits == 64 ? 1 : 0));
   quant.storage_min = is_signed ? -quant.storage_max - 1 : 0;
   if (tt_read_accept(r, "<")) {
-    if (!tt_read_i64(r, &quant.storage_min) || !tt_read_expect(r, ":") || !tt_read_i64(r, &quant.storage_max) || !tt_read_expect(r, ">")) return NULL;
+    if (!tt_read_i64(r, &quant.storage_min) || !tt_read_expect(r, ":") ||
+        !tt_read_i64(r, &quant.storage_max) || !tt_read_expect(r, ">"))
+      return NULL;
   }
   if (!tt_read_expect(r, ":")) return NULL;
   tt_read_space(r);
@@ -103,7 +115,8 @@ static bool read_encoding(tt_reader_t* r, tt_type_t* type, int64_t* bounds) {
   bool is_extensions = !is_bounds && tt_read_accept(r, "#stablehlo.type_extensions");
   if (is_bounds || is_extensions) {
     if (!tt_read_expect(r, "<")) return false;
-    if (is_extensions && (!tt_read_expect(r, "bounds") || !tt_read_expect(r, "=") || !tt_read_expect(r, "["))) return false;
+    if (is_extensions && (!tt_read_expect(r, "bounds") || !tt_read_expect(r, "=") || !tt_read_expect(r, "[")))
+      return false;
     for (uint32_t i = 0; i < type->rank; ++i) {
       if (i && !tt_read_expect(r, ",")) return false;
       if (tt_read_accept(r, "?")) bounds[i] = TT_DIM_UNKNOWN;
@@ -204,7 +217,8 @@ bool tt_read_type_ahead(tt_reader_t* r) {
   const char* c = r->at;
   while (c < r->end && (isalnum((unsigned char)*c) || *c == '_')) ++c;
   size_t size = (size_t)(c - r->at);
-  if ((size == 6 && !memcmp(r->at, "tensor", 6)) || (size == 5 && !memcmp(r->at, "tuple", 5)) || (size == 7 && !memcmp(r->at, "complex", 7))) {
+  if ((size == 6 && !memcmp(r->at, "tensor", 6)) || (size == 5 && !memcmp(r->at, "tuple", 5)) ||
+      (size == 7 && !memcmp(r->at, "complex", 7))) {
     return c < r->end && *c == '<';
   }
   return size && tt_dtype_from_name(r->at, size) != TT_DTYPE_INVALID;
@@ -241,7 +255,7 @@ static const tt_type_t* read_type_body(tt_reader_t* r) {
     r->at = back;
     return type;
   }
-  tt_dtype_t dtype;   // a bare element type, as attributes have them: held as a 0-d tensor type
+  tt_dtype_t dtype;  // a bare element type, as attributes have them: held as a 0-d tensor type
   if (!tt_read_dtype(r, &dtype)) return NULL;
   const tt_type_t* type = tt_type_tensor(r->b.module, dtype, 0, NULL);
   if (!type) tt_read_no_memory(r);

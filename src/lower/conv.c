@@ -11,14 +11,16 @@
 typedef struct conv_s {
   int n;
   int64_t stride[8], pad[8], dilation[8], output_pad[8], groups;
-  int64_t spatial[8];   // 2, 3, ...
+  int64_t spatial[8];  // 2, 3, ...
   bool transposed;
 } conv_t;
 
 static bool read_list(tt_lower_t* L, uint32_t arg, const char* name, int n, int64_t if_empty, int64_t* out) {
   tt_i64s_t list = tt_l_ints(L, arg);
   if (list.size != 0 && list.size != 1 && list.size != (size_t)n) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "expected %s to be a single integer value or a list of %d values, but got %zu values", name, n, list.size);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "expected %s to be a single integer value or a list of %d values, but got %zu values",
+                    name, n, list.size);
     return false;
   }
   for (int i = 0; i < n; ++i) out[i] = list.size ? list.data[list.size == 1 ? 0 : i] : if_empty;
@@ -31,11 +33,15 @@ static bool conv_begin(tt_lower_t* L, V weight, uint32_t first, conv_t* c) {
   if (!weight) return false;
   c->n = (int)tt_lx_rank(weight) - 2;
   if (c->n < 1 || c->n > 8) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "convolution: weight should have at least three dimensions, got %lld", (long long)tt_lx_rank(weight));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "convolution: weight should have at least three dimensions, got %lld",
+                    (long long)tt_lx_rank(weight));
     return false;
   }
-  if (!read_list(L, first, "stride", c->n, 1, c->stride) || !read_list(L, first + 1, "padding", c->n, 0, c->pad) ||
-      !read_list(L, first + 2, "dilation", c->n, 1, c->dilation) || !read_list(L, first + 4, "output_padding", c->n, 0, c->output_pad)) {
+  if (!read_list(L, first, "stride", c->n, 1, c->stride) ||
+      !read_list(L, first + 1, "padding", c->n, 0, c->pad) ||
+      !read_list(L, first + 2, "dilation", c->n, 1, c->dilation) ||
+      !read_list(L, first + 4, "output_padding", c->n, 0, c->output_pad)) {
     return false;
   }
   c->transposed = tt_l_bool(L, first + 3, false);
@@ -43,13 +49,15 @@ static bool conv_begin(tt_lower_t* L, V weight, uint32_t first, conv_t* c) {
   for (int i = 0; i < c->n; ++i) {
     c->spatial[i] = 2 + i;
     if (c->stride[i] <= 0 || c->dilation[i] <= 0) {
-      tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "non-positive stride or dilation is not supported: stride %lld, dilation %lld", (long long)c->stride[i],
-                      (long long)c->dilation[i]);
+      tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                      "non-positive stride or dilation is not supported: stride %lld, dilation %lld",
+                      (long long)c->stride[i], (long long)c->dilation[i]);
       return false;
     }
   }
   if (c->groups <= 0) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "expected groups to be greater than 0, but got groups=%lld", (long long)c->groups);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "expected groups to be greater than 0, but got groups=%lld",
+                    (long long)c->groups);
     return false;
   }
   return true;
@@ -80,7 +88,8 @@ static V swap_groups(tt_lower_t* L, const conv_t* c, V w) {
   merged[0] = split[1];
   merged[1] = split[0] * split[2];
   for (int i = 0; i < c->n; ++i) merged[2 + i] = split[3 + i];
-  return tt_b_reshape(L->b, tt_b_transpose(L->b, tt_b_reshape(L->b, w, (size_t)rank + 1, split), permutation), (size_t)rank, merged);
+  return tt_b_reshape(L->b, tt_b_transpose(L->b, tt_b_reshape(L->b, w, (size_t)rank + 1, split), permutation),
+                      (size_t)rank, merged);
 }
 
 // Gradient of conv with respect to an input of spatial extents `in`.
@@ -89,7 +98,8 @@ static V conv_input(tt_lower_t* L, const conv_t* c, V grad, V w, const int64_t* 
   int64_t low[8], high[8], ones[8];
   bool reversal[8];
   for (int i = 0; i < c->n; ++i) {
-    int64_t reach = c->dilation[i] * (tt_lx_size(w, 2 + i) - 1), dilated = (tt_lx_size(grad, 2 + i) - 1) * c->stride[i] + 1;
+    int64_t reach = c->dilation[i] * (tt_lx_size(w, 2 + i) - 1),
+            dilated = (tt_lx_size(grad, 2 + i) - 1) * c->stride[i] + 1;
     low[i] = reach - c->pad[i];
     high[i] = in[i] + reach - dilated - low[i];
     ones[i] = 1;
@@ -124,23 +134,32 @@ static V conv_weight(tt_lower_t* L, const conv_t* c, V x, V grad, const int64_t*
 static bool check_shapes(tt_lower_t* L, const conv_t* c, V x, V w) {
   int64_t want = c->transposed ? tt_lx_size(w, 0) : tt_lx_size(w, 1) * c->groups;
   if (tt_lx_rank(x) != tt_lx_rank(w)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Expected %lld-dimensional input for %lld-dimensional weight, but got %lld-dimensional input instead",
-                    (long long)tt_lx_rank(w), (long long)tt_lx_rank(w), (long long)tt_lx_rank(x));
+    tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "Expected %lld-dimensional input for %lld-dimensional weight, but got %lld-dimensional input instead",
+        (long long)tt_lx_rank(w), (long long)tt_lx_rank(w), (long long)tt_lx_rank(x));
     return false;
   }
   if (tt_lx_size(x, 1) != want) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Given groups=%lld, weight of size [%lld, %lld, ...], expected input to have %lld channels, but got %lld channels instead",
-                    (long long)c->groups, (long long)tt_lx_size(w, 0), (long long)tt_lx_size(w, 1), (long long)want, (long long)tt_lx_size(x, 1));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "Given groups=%lld, weight of size [%lld, %lld, ...], expected input to have %lld "
+                    "channels, but got %lld channels instead",
+                    (long long)c->groups, (long long)tt_lx_size(w, 0), (long long)tt_lx_size(w, 1),
+                    (long long)want, (long long)tt_lx_size(x, 1));
     return false;
   }
   if (tt_lx_dtype(x) != tt_lx_dtype(w)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Input type (%s) and weight type (%s) should be the same", tt_lx_torch_name(tt_lx_dtype(x)), tt_lx_torch_name(tt_lx_dtype(w)));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Input type (%s) and weight type (%s) should be the same",
+                    tt_lx_torch_name(tt_lx_dtype(x)), tt_lx_torch_name(tt_lx_dtype(w)));
     return false;
   }
   for (int i = 0; !c->transposed && i < c->n; ++i) {
-    int64_t padded = tt_lx_size(x, 2 + i) + 2 * c->pad[i], window = c->dilation[i] * (tt_lx_size(w, 2 + i) - 1) + 1;
+    int64_t padded = tt_lx_size(x, 2 + i) + 2 * c->pad[i],
+            window = c->dilation[i] * (tt_lx_size(w, 2 + i) - 1) + 1;
     if (padded < window) {
-      tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Calculated padded input size per channel: (%lld). Kernel size: (%lld). Kernel size can't be greater than actual input size",
+      tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                      "Calculated padded input size per channel: (%lld). Kernel size: (%lld). Kernel size "
+                      "can't be greater than actual input size",
                       (long long)padded, (long long)window);
       return false;
     }
@@ -156,7 +175,8 @@ TT_LOWERING(convolution) {
   if (c.transposed) {
     int64_t out[8];
     for (int i = 0; i < c.n; ++i) {
-      out[i] = (tt_lx_size(x, 2 + i) - 1) * c.stride[i] - 2 * c.pad[i] + c.dilation[i] * (tt_lx_size(w, 2 + i) - 1) + c.output_pad[i] + 1;
+      out[i] = (tt_lx_size(x, 2 + i) - 1) * c.stride[i] - 2 * c.pad[i] +
+               c.dilation[i] * (tt_lx_size(w, 2 + i) - 1) + c.output_pad[i] + 1;
     }
     y = conv_input(L, &c, x, w, out);
   } else {
@@ -183,7 +203,8 @@ static void convolution_backward(tt_lower_t* L, uint32_t first, uint32_t mask_ar
   }
   if (mask[0]) tt_l_return(L, dx);
   else tt_l_return_none(L);
-  if (mask[1]) tt_l_return(L, c.transposed ? conv_weight(L, &c, grad, x, kernel) : conv_weight(L, &c, x, grad, kernel));
+  if (mask[1])
+    tt_l_return(L, c.transposed ? conv_weight(L, &c, grad, x, kernel) : conv_weight(L, &c, x, grad, kernel));
   else tt_l_return_none(L);
   if (mask[2]) {
     int64_t dims[TT_MAX_RANK];

@@ -35,7 +35,8 @@ static V normalise(tt_lower_t* L, V x, int64_t normalization, double n) {
 static bool dtype_ok(tt_lower_t* L, V x) {
   tt_dtype_t d = tt_lx_dtype(x);
   if (!x || d == TT_DTYPE_F32 || d == TT_DTYPE_F64 || tt_dtype_is_complex(d)) return x != NULL;
-  tt_builder_fail(L->b, TT_UNIMPLEMENTED, "Unsupported dtype %s for a Fourier transform", tt_lx_torch_name(d));
+  tt_builder_fail(L->b, TT_UNIMPLEMENTED, "Unsupported dtype %s for a Fourier transform",
+                  tt_lx_torch_name(d));
   return false;
 }
 

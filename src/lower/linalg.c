@@ -12,11 +12,13 @@ static bool square(tt_lower_t* L, V a, const char* name) {
   if (!a) return false;
   int64_t rank = tt_lx_rank(a);
   if (rank < 2) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s: The input tensor A must have at least 2 dimensions.", name);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s: The input tensor A must have at least 2 dimensions.",
+                    name);
     return false;
   }
   if (tt_lx_size(a, rank - 1) != tt_lx_size(a, rank - 2)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s: A must be batches of square matrices, but they are %lld by %lld matrices", name,
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "%s: A must be batches of square matrices, but they are %lld by %lld matrices", name,
                     (long long)tt_lx_size(a, rank - 2), (long long)tt_lx_size(a, rank - 1));
     return false;
   }
@@ -25,7 +27,9 @@ static bool square(tt_lower_t* L, V a, const char* name) {
 static bool float_or_complex(tt_lower_t* L, V a, const char* name) {
   tt_dtype_t d = tt_lx_dtype(a);
   if (!a || d == TT_DTYPE_F32 || d == TT_DTYPE_F64 || tt_dtype_is_complex(d)) return a != NULL;
-  tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s: Expected a floating point or complex tensor as input. Got %s", name, tt_lx_torch_name(d));
+  tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                  "%s: Expected a floating point or complex tensor as input. Got %s", name,
+                  tt_lx_torch_name(d));
   return false;
 }
 
@@ -37,7 +41,9 @@ static V swap_last(tt_lower_t* L, V a) {
   permutation[rank - 2] = rank - 1;
   return tt_b_transpose(L->b, a, permutation);
 }
-static V conjugate(tt_lower_t* L, V a) { return a && tt_dtype_is_complex(tt_lx_dtype(a)) ? tt_b_unary(L->b, TT_OP_CHLO_CONJ, a) : a; }
+static V conjugate(tt_lower_t* L, V a) {
+  return a && tt_dtype_is_complex(tt_lx_dtype(a)) ? tt_b_unary(L->b, TT_OP_CHLO_CONJ, a) : a;
+}
 static V adjoint(tt_lower_t* L, V a) { return conjugate(L, swap_last(L, a)); }
 
 // row index - column index compared with 0: keeps one triangle.
@@ -53,7 +59,7 @@ static V identity_like(tt_lower_t* L, V a) {
   V row = tt_lx_iota(L, TT_DTYPE_S64, a, rank - 2), column = tt_lx_iota(L, TT_DTYPE_S64, a, rank - 1);
   return SEL(EQ(row, column), K(a, 1), K(a, 0));
 }
-static V diagonal(tt_lower_t* L, V a) {   // of square matrices: [.., n]
+static V diagonal(tt_lower_t* L, V a) {  // of square matrices: [.., n]
   if (!a) return NULL;
   int64_t rank = tt_lx_rank(a), last = rank - 1;
   V row = tt_lx_iota(L, TT_DTYPE_S64, a, rank - 2), column = tt_lx_iota(L, TT_DTYPE_S64, a, rank - 1);
@@ -66,9 +72,11 @@ typedef struct result_s {
   size_t rank;
   tt_dim_t dims[TT_MAX_RANK];
 } result_t;
-static tt_op_t* call(tt_lower_t* L, const char* target, size_t inputs, V* operands, size_t count, const result_t* results, size_t attr_count, const tt_attr_t* attrs) {
+static tt_op_t* call(tt_lower_t* L, const char* target, size_t inputs, V* operands, size_t count,
+                     const result_t* results, size_t attr_count, const tt_attr_t* attrs) {
   const tt_type_t* types[4];
-  for (size_t i = 0; i < count; ++i) types[i] = tt_b_type(L->b, results[i].dtype, results[i].rank, results[i].dims);
+  for (size_t i = 0; i < count; ++i)
+    types[i] = tt_b_type(L->b, results[i].dtype, results[i].rank, results[i].dims);
   return tt_b_custom_call(L->b, target, inputs, operands, count, types, false, attr_count, attrs);
 }
 // a's batch dimensions followed by `extra` ones.
@@ -92,10 +100,12 @@ static void check_info(tt_lower_t* L, V info, const char* message) {
 
 static V solve_triangular(tt_lower_t* L, V a, V b, bool left, bool upper, bool unit, const char* transpose) {
   if (!a || !b) return NULL;
-  tt_attr_t attrs[] = {tt_attr_bool(TT_ATTR_LEFT_SIDE, left), tt_attr_bool(TT_ATTR_LOWER, !upper), tt_attr_bool(TT_ATTR_UNIT_DIAGONAL, unit),
+  tt_attr_t attrs[] = {tt_attr_bool(TT_ATTR_LEFT_SIDE, left), tt_attr_bool(TT_ATTR_LOWER, !upper),
+                       tt_attr_bool(TT_ATTR_UNIT_DIAGONAL, unit),
                        tt_attr_enum(TT_ATTR_TRANSPOSE_A, transpose)};
   V operands[2] = {a, b};
-  tt_op_t* op = tt_b_op(L->b, TT_OP_TRIANGULAR_SOLVE, 2, operands, TT_ARRAY_LENGTH(attrs), attrs, 1, &b->type, 0);
+  tt_op_t* op =
+      tt_b_op(L->b, TT_OP_TRIANGULAR_SOLVE, 2, operands, TT_ARRAY_LENGTH(attrs), attrs, 1, &b->type, 0);
   return op ? &op->results[0] : NULL;
 }
 
@@ -107,9 +117,13 @@ static void broadcast_batches(tt_lower_t* L, V* a, V* b) {
   size_t rank = 0, rank_a = (*a)->type->rank - 2, rank_b = (*b)->type->rank - 2;
   rank = TT_MAX(rank_a, rank_b);
   for (size_t i = 0; i < rank; ++i) {
-    tt_dim_t x = i + rank_a >= rank ? (*a)->type->dims[i + rank_a - rank] : 1, y = i + rank_b >= rank ? (*b)->type->dims[i + rank_b - rank] : 1;
+    tt_dim_t x = i + rank_a >= rank ? (*a)->type->dims[i + rank_a - rank] : 1,
+             y = i + rank_b >= rank ? (*b)->type->dims[i + rank_b - rank] : 1;
     if (x != y && x != 1 && y != 1) {
-      tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "The batch dimensions of the arguments are not broadcastable: %lld and %lld at dimension %zu", (long long)x, (long long)y, i);
+      tt_builder_fail(
+          L->b, TT_INVALID_ARGUMENT,
+          "The batch dimensions of the arguments are not broadcastable: %lld and %lld at dimension %zu",
+          (long long)x, (long long)y, i);
       return;
     }
     batch[i] = x == 1 ? y : x;
@@ -140,7 +154,8 @@ static V cholesky(tt_lower_t* L, V a, bool upper, V* info) {
   return upper ? adjoint(L, &op->results[0]) : &op->results[0];
 }
 static const char not_positive[] =
-    "linalg.cholesky: The factorization could not be completed because the input is not positive-definite (the leading minor of order {0} is not positive-definite).";
+    "linalg.cholesky: The factorization could not be completed because the input is not positive-definite "
+    "(the leading minor of order {0} is not positive-definite).";
 TT_LOWERING(linalg_cholesky_ex) {
   V info = NULL, l = cholesky(L, tt_l_tensor(L, 0), tt_l_bool(L, 1, false), &info);
   if (tt_l_bool(L, 2, false)) check_info(L, info, not_positive);
@@ -172,8 +187,8 @@ TT_LOWERING(cholesky_inverse) {
 // ---- LU ----------------------------------------------------------------------------------------
 
 typedef struct lu_s {
-  V factors, pivots, permutation;   // pivots from 0; permutation: a[permutation] = L U
-  V info;                           // i32: 0 or the number (from 1) of the first zero pivot
+  V factors, pivots, permutation;  // pivots from 0; permutation: a[permutation] = L U
+  V info;  // i32: 0 or the number (from 1) of the first zero pivot
 } lu_t;
 
 static bool lu(tt_lower_t* L, V a, const char* name, lu_t* out) {
@@ -181,12 +196,14 @@ static bool lu(tt_lower_t* L, V a, const char* name, lu_t* out) {
   if (!a || !float_or_complex(L, a, name)) return false;
   int64_t rank = tt_lx_rank(a);
   if (rank < 2) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s: The input tensor A must have at least 2 dimensions.", name);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s: The input tensor A must have at least 2 dimensions.",
+                    name);
     return false;
   }
   int64_t m = tt_lx_static_size(L, a, rank - 2), n = tt_lx_static_size(L, a, rank - 1), k = TT_MIN(m, n);
   const int64_t matrix[2] = {m, n};
-  result_t results[3] = {shaped(a, tt_lx_dtype(a), 2, matrix), shaped(a, TT_DTYPE_S32, 1, &k), shaped(a, TT_DTYPE_S32, 1, &m)};
+  result_t results[3] = {shaped(a, tt_lx_dtype(a), 2, matrix), shaped(a, TT_DTYPE_S32, 1, &k),
+                         shaped(a, TT_DTYPE_S32, 1, &m)};
   tt_op_t* op = call(L, "tt.lu", 1, &a, 3, results, 0, NULL);
   if (!op) return false;
   out->factors = &op->results[0];
@@ -194,7 +211,9 @@ static bool lu(tt_lower_t* L, V a, const char* name, lu_t* out) {
   out->permutation = &op->results[2];
   V top = tt_lx_slice_dim(L, tt_lx_slice_dim(L, out->factors, rank - 2, 0, k, 1), rank - 1, 0, k, 1);
   V d = diagonal(L, top);
-  V place = d ? ADD(tt_lx_iota(L, TT_DTYPE_S32, d, rank - 2), tt_lx_splat_i64(L, tt_lx_iota(L, TT_DTYPE_S32, d, rank - 2), 1)) : NULL;
+  V place = d ? ADD(tt_lx_iota(L, TT_DTYPE_S32, d, rank - 2),
+                    tt_lx_splat_i64(L, tt_lx_iota(L, TT_DTYPE_S32, d, rank - 2), 1))
+              : NULL;
   V first = place ? SEL(EQ(d, K(d, 0)), place, tt_lx_splat_i64(L, place, INT32_MAX)) : NULL;
   int64_t last = rank - 2;
   if (first && k > 0) {
@@ -206,8 +225,12 @@ static bool lu(tt_lower_t* L, V a, const char* name, lu_t* out) {
   }
   return tt_builder_ok(L->b);
 }
-static V pivots_from_one(tt_lower_t* L, V pivots) { return pivots ? ADD(pivots, tt_lx_splat_i64(L, pivots, 1)) : NULL; }
-static const char singular[] = "The diagonal element {0} is zero, the computation could not be completed because the input matrix is singular.";
+static V pivots_from_one(tt_lower_t* L, V pivots) {
+  return pivots ? ADD(pivots, tt_lx_splat_i64(L, pivots, 1)) : NULL;
+}
+static const char singular[] =
+    "The diagonal element {0} is zero, the computation could not be completed because the input matrix is "
+    "singular.";
 
 // Rows of b in the order of `index` [.., m].
 static V take_rows(tt_lower_t* L, V b, V index) {
@@ -225,7 +248,8 @@ static V inverse_permutation(tt_lower_t* L, V index) {
   tt_dim_t dims[TT_MAX_RANK];
   for (int64_t i = 0; i < rank; ++i) dims[i] = tt_lx_size(index, i);
   dims[rank] = n;
-  V row = tt_b_broadcast_to(L->b, tt_lx_unsqueeze(L, CAST(index, TT_DTYPE_S64), rank - 1), (size_t)rank + 1, dims);   // [.., 1, m]
+  V row = tt_b_broadcast_to(L->b, tt_lx_unsqueeze(L, CAST(index, TT_DTYPE_S64), rank - 1), (size_t)rank + 1,
+                            dims);  // [.., 1, m]
   V number = tt_lx_iota(L, TT_DTYPE_S64, row, rank - 1), position = tt_lx_iota(L, TT_DTYPE_S64, row, rank);
   last = rank;
   return tt_b_reduce(L->b, TT_OP_ADD, SEL(EQ(row, number), position, K(position, 0)), 1, &last, false);
@@ -253,7 +277,8 @@ static bool with_pivoting(tt_lower_t* L, uint32_t arg, const char* name) {
 }
 TT_LOWERING(linalg_lu_factor_ex) {
   lu_t f;
-  if (!with_pivoting(L, 1, "linalg.lu_factor") || !lu(L, tt_l_tensor(L, 0), "torch.linalg.lu_factor", &f)) return;
+  if (!with_pivoting(L, 1, "linalg.lu_factor") || !lu(L, tt_l_tensor(L, 0), "torch.linalg.lu_factor", &f))
+    return;
   if (tt_l_bool(L, 2, false)) check_info(L, f.info, singular);
   tt_l_return(L, f.factors);
   tt_l_return(L, pivots_from_one(L, f.pivots));
@@ -267,7 +292,8 @@ static V permutation_matrix(tt_lower_t* L, V permutation, tt_dtype_t dtype) {
   tt_dim_t dims[TT_MAX_RANK];
   for (int64_t i = 0; i < rank - 1; ++i) dims[i] = tt_lx_size(permutation, i);
   dims[rank - 1] = dims[rank] = m;
-  V row = tt_b_broadcast_to(L->b, tt_lx_unsqueeze(L, CAST(permutation, TT_DTYPE_S64), rank - 1), (size_t)rank + 1, dims);
+  V row = tt_b_broadcast_to(L->b, tt_lx_unsqueeze(L, CAST(permutation, TT_DTYPE_S64), rank - 1),
+                            (size_t)rank + 1, dims);
   return CAST(EQ(row, tt_lx_iota(L, TT_DTYPE_S64, row, rank - 1)), dtype);
 }
 static V lower_factor(tt_lower_t* L, V f) {
@@ -303,7 +329,8 @@ static V permutation_of(tt_lower_t* L, V pivots, int64_t m) {
   V more = LT(tt_b_region_arg(op, 0, 0), tt_b_scalar_i64(L->b, TT_DTYPE_S32, k));
   tt_b_region_end(L->b, saved, 1, &more);
   saved = tt_b_region_begin(L->b, op, 1, 0, NULL);
-  V i = tt_b_region_arg(op, 1, 0), rows = tt_b_region_arg(op, 1, 1), all = tt_b_region_arg(op, 1, 2), starts[TT_MAX_RANK];
+  V i = tt_b_region_arg(op, 1, 0), rows = tt_b_region_arg(op, 1, 1), all = tt_b_region_arg(op, 1, 2),
+    starts[TT_MAX_RANK];
   int64_t sizes[TT_MAX_RANK], last = rank - 1;
   for (int64_t d = 0; d < rank; ++d) {
     starts[d] = d == last ? i : tt_b_scalar_i64(L->b, TT_DTYPE_S32, 0);
@@ -327,7 +354,8 @@ TT_LOWERING(lu_unpack) {
   V f = tt_l_tensor(L, 0), pivots = tt_l_tensor(L, 1);
   if (!f || !pivots) return;
   tt_dtype_t dtype = tt_lx_dtype(f);
-  if (tt_l_bool(L, 3, true)) tt_l_return(L, permutation_matrix(L, permutation_of(L, pivots, tt_lx_size(f, tt_lx_rank(f) - 2)), dtype));
+  if (tt_l_bool(L, 3, true))
+    tt_l_return(L, permutation_matrix(L, permutation_of(L, pivots, tt_lx_size(f, tt_lx_rank(f) - 2)), dtype));
   else tt_l_return(L, no_values(L, dtype));
   bool data = tt_l_bool(L, 2, true);
   tt_l_return(L, data ? lower_factor(L, f) : no_values(L, dtype));
@@ -338,7 +366,8 @@ TT_LOWERING(lu_unpack) {
 TT_LOWERING(linalg_lu_solve) {
   V f = tt_l_tensor(L, 0), pivots = tt_l_tensor(L, 1), b = tt_l_tensor(L, 2);
   if (!square(L, f, "linalg.lu_solve") || !b || !pivots) return;
-  V permutation = tt_lx_unsqueeze(L, permutation_of(L, pivots, tt_lx_size(f, tt_lx_rank(f) - 2)), tt_lx_rank(pivots));   // as a matrix, to broadcast along
+  V permutation = tt_lx_unsqueeze(L, permutation_of(L, pivots, tt_lx_size(f, tt_lx_rank(f) - 2)),
+                                  tt_lx_rank(pivots));  // as a matrix, to broadcast along
   broadcast_batches(L, &f, &b);
   broadcast_batches(L, &f, &permutation);
   if (!permutation) return;
@@ -346,7 +375,9 @@ TT_LOWERING(linalg_lu_solve) {
   tt_l_return(L, lu_solve_side(L, f, permutation, b, tt_l_bool(L, 3, true), tt_l_bool(L, 4, false)));
 }
 
-static bool factors_transposed(const tt_lower_t* L, V a) { return !L->args[0].tensor.is_strided && !tt_dtype_is_complex(tt_lx_dtype(a)); }
+static bool factors_transposed(const tt_lower_t* L, V a) {
+  return !L->args[0].tensor.is_strided && !tt_dtype_is_complex(tt_lx_dtype(a));
+}
 
 // (A, B, left, check_errors) -> (result, LU, pivots, info)
 TT_LOWERING(linalg_solve_ex) {
@@ -354,12 +385,13 @@ TT_LOWERING(linalg_solve_ex) {
   lu_t f;
   if (!square(L, a, "linalg.solve") || !b) return;
   bool left = tt_l_bool(L, 2, true), vector = tt_lx_rank(b) == 1;
-  if (!vector && tt_lx_rank(b) == tt_lx_rank(a) - 1) {   // a batch of vectors
+  if (!vector && tt_lx_rank(b) == tt_lx_rank(a) - 1) {  // a batch of vectors
     vector = true;
     for (int64_t i = 0; i < tt_lx_rank(b); ++i) vector &= tt_lx_size(b, i) == tt_lx_size(a, i);
   }
   if (!lu(L, a, "linalg.solve", &f)) return;
-  if (tt_l_bool(L, 3, false)) check_info(L, f.info, "torch.linalg.solve: The solver failed because the input matrix is singular.");
+  if (tt_l_bool(L, 3, false))
+    check_info(L, f.info, "torch.linalg.solve: The solver failed because the input matrix is singular.");
   V right = vector ? tt_lx_unsqueeze(L, b, tt_lx_rank(b)) : b;
   V factors = f.factors, permutation = tt_lx_unsqueeze(L, f.permutation, tt_lx_rank(f.permutation));
   broadcast_batches(L, &factors, &right);
@@ -379,7 +411,9 @@ TT_LOWERING(linalg_inv_ex) {
   lu_t f;
   if (!square(L, a, "linalg.inv") || !lu(L, a, "linalg.inv", &f)) return;
   if (tt_l_bool(L, 1, false)) {
-    check_info(L, f.info, "linalg.inv: The diagonal element {0} is zero, the inversion could not be completed because the input matrix is singular.");
+    check_info(L, f.info,
+               "linalg.inv: The diagonal element {0} is zero, the inversion could not be completed because "
+               "the input matrix is singular.");
   }
   tt_l_return(L, lu_solve(L, f.factors, f.permutation, identity_like(L, a), false));
   tt_l_return(L, f.info);
@@ -402,7 +436,8 @@ static V last_product(tt_lower_t* L, V d) {
 TT_LOWERING(linalg_det) {
   V a = tt_l_tensor(L, 0);
   lu_t f;
-  if (!square(L, a, "linalg.det") || !lu(L, factors_transposed(L, a) ? swap_last(L, a) : a, "linalg.det", &f)) return;
+  if (!square(L, a, "linalg.det") || !lu(L, factors_transposed(L, a) ? swap_last(L, a) : a, "linalg.det", &f))
+    return;
   V d = diagonal(L, f.factors);
   tt_l_return(L, MUL(permutation_sign(L, f.pivots, tt_lx_dtype(a)), last_product(L, d)));
   tt_l_return(L, f.factors);
@@ -411,10 +446,13 @@ TT_LOWERING(linalg_det) {
 TT_LOWERING(linalg_slogdet) {
   V a = tt_l_tensor(L, 0);
   lu_t f;
-  if (!square(L, a, "linalg.slogdet") || !lu(L, factors_transposed(L, a) ? swap_last(L, a) : a, "linalg.slogdet", &f)) return;
+  if (!square(L, a, "linalg.slogdet") ||
+      !lu(L, factors_transposed(L, a) ? swap_last(L, a) : a, "linalg.slogdet", &f))
+    return;
   V d = diagonal(L, f.factors);
   int64_t last = tt_lx_rank(d) - 1;
-  tt_l_return(L, MUL(permutation_sign(L, f.pivots, tt_lx_dtype(a)), last_product(L, tt_b_unary(L->b, TT_OP_SIGN, d))));
+  tt_l_return(L, MUL(permutation_sign(L, f.pivots, tt_lx_dtype(a)),
+                     last_product(L, tt_b_unary(L->b, TT_OP_SIGN, d))));
   tt_l_return(L, tt_b_reduce(L->b, TT_OP_ADD, LOG(ABS(d)), 1, &last, false));
   tt_l_return(L, f.factors);
   tt_l_return(L, pivots_from_one(L, f.pivots));
@@ -427,14 +465,16 @@ TT_LOWERING(linalg_solve_triangular) {
   V a = tt_l_tensor(L, 0), b = tt_l_tensor(L, 1);
   if (!square(L, a, "linalg.solve_triangular") || !b) return;
   broadcast_batches(L, &a, &b);
-  tt_l_return(L, solve_triangular(L, a, b, tt_l_bool(L, 3, true), tt_l_bool(L, 2, false), tt_l_bool(L, 4, false), "NO_TRANSPOSE"));
+  tt_l_return(L, solve_triangular(L, a, b, tt_l_bool(L, 3, true), tt_l_bool(L, 2, false),
+                                  tt_l_bool(L, 4, false), "NO_TRANSPOSE"));
 }
 // (B, A, upper, transpose, unitriangular) -> (solution, A)
 TT_LOWERING(triangular_solve) {
   V b = tt_l_tensor(L, 0), a = tt_l_tensor(L, 1);
   if (!square(L, a, "triangular_solve") || !b) return;
   broadcast_batches(L, &a, &b);
-  tt_l_return(L, solve_triangular(L, a, b, true, tt_l_bool(L, 2, true), tt_l_bool(L, 4, false), tt_l_bool(L, 3, false) ? "TRANSPOSE" : "NO_TRANSPOSE"));
+  tt_l_return(L, solve_triangular(L, a, b, true, tt_l_bool(L, 2, true), tt_l_bool(L, 4, false),
+                                  tt_l_bool(L, 3, false) ? "TRANSPOSE" : "NO_TRANSPOSE"));
   tt_l_return(L, a);
 }
 
@@ -444,15 +484,20 @@ TT_LOWERING(linalg_qr) {
   if (!a || !float_or_complex(L, a, "linalg.qr")) return;
   bool full = !strcmp(mode, "complete"), r_only = !strcmp(mode, "r");
   if (!full && !r_only && strcmp(mode, "reduced")) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "qr received unrecognized mode '%s' but expected one of 'reduced' (default), 'r', or 'complete'", mode);
+    tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "qr received unrecognized mode '%s' but expected one of 'reduced' (default), 'r', or 'complete'",
+        mode);
     return;
   }
   int64_t rank = tt_lx_rank(a);
   if (rank < 2) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "linalg.qr: The input tensor A must have at least 2 dimensions.");
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "linalg.qr: The input tensor A must have at least 2 dimensions.");
     return;
   }
-  int64_t m = tt_lx_static_size(L, a, rank - 2), n = tt_lx_static_size(L, a, rank - 1), c = full ? m : TT_MIN(m, n);
+  int64_t m = tt_lx_static_size(L, a, rank - 2), n = tt_lx_static_size(L, a, rank - 1),
+          c = full ? m : TT_MIN(m, n);
   const int64_t q_dims[2] = {m, c}, r_dims[2] = {c, n};
   result_t results[2] = {shaped(a, tt_lx_dtype(a), 2, q_dims), shaped(a, tt_lx_dtype(a), 2, r_dims)};
   tt_attr_t attr = tt_attr_bool(TT_ATTR_FULL_MATRICES, full);
@@ -489,14 +534,16 @@ TT_LOWERING(linalg_svd) {
   if (!a || !float_or_complex(L, a, "linalg.svd")) return;
   int64_t rank = tt_lx_rank(a);
   if (rank < 2) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "linalg.svd: The input tensor A must have at least 2 dimensions.");
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "linalg.svd: The input tensor A must have at least 2 dimensions.");
     return;
   }
   bool full = tt_l_bool(L, 1, false), vectors = tt_l_bool(L, 2, true);
   int64_t m = tt_lx_static_size(L, a, rank - 2), n = tt_lx_static_size(L, a, rank - 1), k = TT_MIN(m, n);
   const int64_t u[2] = {m, full ? m : k}, v[2] = {full ? n : k, n};
   tt_dtype_t dtype = tt_lx_dtype(a);
-  result_t results[3] = {shaped(a, dtype, 2, u), shaped(a, tt_dtype_real_part(dtype), 1, &k), shaped(a, dtype, 2, v)};
+  result_t results[3] = {shaped(a, dtype, 2, u), shaped(a, tt_dtype_real_part(dtype), 1, &k),
+                         shaped(a, dtype, 2, v)};
   tt_attr_t attr = tt_attr_bool(TT_ATTR_FULL_MATRICES, full);
   tt_op_t* op = call(L, "tt.svd", 1, &a, 3, results, 1, &attr);
   if (!op) return;
@@ -557,10 +604,13 @@ TT_LOWERING(cdist_forward) {
   double p = tt_l_float(L, 2, 2);
   int64_t last = tt_lx_rank(d) - 1;
   V size = ABS(d);
-  if (p == 0) tt_l_return(L, tt_b_reduce(L->b, TT_OP_ADD, CAST(NE(d, K(d, 0)), tt_lx_dtype(d)), 1, &last, false));
+  if (p == 0)
+    tt_l_return(L, tt_b_reduce(L->b, TT_OP_ADD, CAST(NE(d, K(d, 0)), tt_lx_dtype(d)), 1, &last, false));
   else if (p == 1) tt_l_return(L, tt_b_reduce(L->b, TT_OP_ADD, size, 1, &last, false));
   else if (p == 2) tt_l_return(L, SQRT(tt_b_reduce(L->b, TT_OP_ADD, MUL(d, d), 1, &last, false)));
-  else if (isinf(p)) tt_l_return(L, tt_lx_size(d, last) ? tt_b_reduce(L->b, TT_OP_MAXIMUM, size, 1, &last, false) : tt_b_reduce(L->b, TT_OP_ADD, size, 1, &last, false));
+  else if (isinf(p))
+    tt_l_return(L, tt_lx_size(d, last) ? tt_b_reduce(L->b, TT_OP_MAXIMUM, size, 1, &last, false)
+                                       : tt_b_reduce(L->b, TT_OP_ADD, size, 1, &last, false));
   else {
     V sum = tt_b_reduce(L->b, TT_OP_ADD, POW(size, K(size, p)), 1, &last, false);
     tt_l_return(L, POW(sum, K(sum, 1 / p)));
@@ -573,7 +623,8 @@ TT_LOWERING(cdist_backward) {
   if (!d || !grad || !dist) return;
   double p = tt_l_float(L, 3, 2);
   int64_t rank = tt_lx_rank(d), sum_over = rank - 2;
-  V g = tt_lx_broadcast_like(L, tt_lx_unsqueeze(L, grad, rank - 1), d), r = tt_lx_broadcast_like(L, tt_lx_unsqueeze(L, dist, rank - 1), d);
+  V g = tt_lx_broadcast_like(L, tt_lx_unsqueeze(L, grad, rank - 1), d),
+    r = tt_lx_broadcast_like(L, tt_lx_unsqueeze(L, dist, rank - 1), d);
   V sign = tt_b_unary(L->b, TT_OP_SIGN, d), zero = K(d, 0), slope;
   if (p == 0) slope = zero;
   else if (p == 1) slope = sign;

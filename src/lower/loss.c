@@ -60,7 +60,8 @@ TT_LOWERING(smooth_l1_loss_backward) {
   tt_dtype_t dtype;
   if (!pair(L, 1, 2, &x, &y, &dtype)) return;
   double beta = tt_l_float(L, 4, 1);
-  V d = SUB(x, y), sign = tt_b_unary(L->b, TT_OP_SIGN, d), g = spread_gradient(L, tt_l_tensor(L, 0), d, tt_l_int(L, 3, 1));
+  V d = SUB(x, y), sign = tt_b_unary(L->b, TT_OP_SIGN, d),
+    g = spread_gradient(L, tt_l_tensor(L, 0), d, tt_l_int(L, 3, 1));
   V slope = beta == 0 ? sign : SEL(LT(ABS(d), K(d, beta)), DIV(d, K(d, beta)), sign);
   tt_l_return(L, CAST(MUL(slope, g), dtype));
 }
@@ -132,7 +133,7 @@ TT_LOWERING(binary_cross_entropy_with_logits) {
   V x, t;
   tt_dtype_t dtype;
   if (!pair(L, 0, 1, &x, &t, &dtype)) return;
-  V softplus = ADD(LOG1P(EXP(NEG(ABS(x)))), MAX(NEG(x), K(x, 0)));   // log(1 + exp(-x))
+  V softplus = ADD(LOG1P(EXP(NEG(ABS(x)))), MAX(NEG(x), K(x, 0)));  // log(1 + exp(-x))
   V rest = MUL(SUB(K(t, 1), t), x), pos = tt_l_tensor_or_null(L, 3), loss;
   if (pos) {
     V p = tt_lx_broadcast_like(L, CAST(pos, tt_lx_dtype(x)), x);
@@ -146,19 +147,22 @@ TT_LOWERING(binary_cross_entropy_with_logits) {
 // ---- negative log likelihood -------------------------------------------------------------------
 
 typedef struct nll_s {
-  V x, target;        // x [N, C, ...] in f32 or wider; target [N, ...] i64
-  V valid, weight;    // valid i1 [N, ...]; weight of each target, 0 where ignored
+  V x, target;  // x [N, C, ...] in f32 or wider; target [N, ...] i64
+  V valid, weight;  // valid i1 [N, ...]; weight of each target, 0 where ignored
   int64_t classes, axis;
   bool unbatched;
   tt_dtype_t dtype;
 } nll_t;
 
-static bool nll_begin(tt_lower_t* L, uint32_t x_arg, uint32_t target_arg, uint32_t weight_arg, int64_t ignore, nll_t* s) {
-  V x = tt_l_tensor(L, x_arg), target = tt_l_tensor(L, target_arg), weight = tt_l_tensor_or_null(L, weight_arg);
+static bool nll_begin(tt_lower_t* L, uint32_t x_arg, uint32_t target_arg, uint32_t weight_arg, int64_t ignore,
+                      nll_t* s) {
+  V x = tt_l_tensor(L, x_arg), target = tt_l_tensor(L, target_arg),
+    weight = tt_l_tensor_or_null(L, weight_arg);
   if (!x || !target) return false;
   s->dtype = tt_lx_dtype(x);
   if (!tt_lx_is_int(tt_lx_dtype(target))) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "expected scalar type Long but found %s", tt_lx_torch_name(tt_lx_dtype(target)));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "expected scalar type Long but found %s",
+                    tt_lx_torch_name(tt_lx_dtype(target)));
     return false;
   }
   s->unbatched = tt_lx_rank(x) == 1;
@@ -167,8 +171,10 @@ static bool nll_begin(tt_lower_t* L, uint32_t x_arg, uint32_t target_arg, uint32
     if (tt_lx_rank(target) == 0) target = tt_lx_unsqueeze(L, target, 0);
   }
   if (tt_lx_rank(x) != tt_lx_rank(target) + 1 || tt_lx_size(x, 0) != tt_lx_size(target, 0)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "size mismatch (got input: rank %lld, batch %lld; target: rank %lld, batch %lld)", (long long)tt_lx_rank(x),
-                    (long long)tt_lx_size(x, 0), (long long)tt_lx_rank(target), (long long)(tt_lx_rank(target) ? tt_lx_size(target, 0) : 1));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "size mismatch (got input: rank %lld, batch %lld; target: rank %lld, batch %lld)",
+                    (long long)tt_lx_rank(x), (long long)tt_lx_size(x, 0), (long long)tt_lx_rank(target),
+                    (long long)(tt_lx_rank(target) ? tt_lx_size(target, 0) : 1));
     return false;
   }
   s->axis = 1;
@@ -181,7 +187,8 @@ static bool nll_begin(tt_lower_t* L, uint32_t x_arg, uint32_t target_arg, uint32
   if (!tt_builder_ok(L->b)) return false;
   // The message shows the offending target: the largest or smallest of those out of range.
   V bad = tt_lx_reduce_all(L, TT_OP_MAXIMUM, SEL(fine, tt_lx_splat_i64(L, t, INT64_MIN), t));
-  tt_b_check(L->b, tt_lx_reduce_all(L, TT_OP_AND, fine), TT_OUT_OF_RANGE, "Target {0} is out of bounds.", 1, &bad);
+  tt_b_check(L->b, tt_lx_reduce_all(L, TT_OP_AND, fine), TT_OUT_OF_RANGE, "Target {0} is out of bounds.", 1,
+             &bad);
   s->target = SEL(AND(inside, s->valid), t, tt_lx_splat_i64(L, t, 0));
   if (weight) {
     V table = CAST(weight, tt_lx_dtype(s->x));

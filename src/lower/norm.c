@@ -2,9 +2,11 @@
 #include "lower/expr.h"
 
 // v [C] along dimension 1 of like.
-static V channel(tt_lower_t* L, V v, V like) { return v && like ? tt_lx_along(L, CAST(v, tt_lx_dtype(like)), 1, like) : NULL; }
+static V channel(tt_lower_t* L, V v, V like) {
+  return v && like ? tt_lx_along(L, CAST(v, tt_lx_dtype(like)), 1, like) : NULL;
+}
 
-static size_t channel_dims(V x, int64_t* dims) {   // all but dimension 1
+static size_t channel_dims(V x, int64_t* dims) {  // all but dimension 1
   size_t count = 0;
   for (int64_t i = 0; i < tt_lx_rank(x); ++i) {
     if (i != 1) dims[count++] = i;
@@ -24,8 +26,8 @@ static V sum_channels(tt_lower_t* L, V x) {
 }
 
 typedef struct batch_norm_s {
-  V y, mean, invstd;      // saved statistics: empty [0] tensors in inference
-  V running_mean, running_var;   // new values, NULL in inference
+  V y, mean, invstd;  // saved statistics: empty [0] tensors in inference
+  V running_mean, running_var;  // new values, NULL in inference
 } batch_norm_t;
 
 static V empty_stat(tt_lower_t* L, tt_dtype_t dtype) {
@@ -33,12 +35,14 @@ static V empty_stat(tt_lower_t* L, tt_dtype_t dtype) {
   return tt_lx_full(L, dtype, 1, &zero, 0);
 }
 
-static batch_norm_t batch_norm(tt_lower_t* L, V input, V weight, V bias, V running_mean, V running_var, bool training, double momentum, double eps) {
+static batch_norm_t batch_norm(tt_lower_t* L, V input, V weight, V bias, V running_mean, V running_var,
+                               bool training, double momentum, double eps) {
   batch_norm_t out = {NULL, NULL, NULL, NULL, NULL};
   V x = UP(input);
   if (!x) return out;
   if (tt_lx_rank(x) < 2) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "batch_norm: expected at least 2 dimensions, got %lld", (long long)tt_lx_rank(x));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "batch_norm: expected at least 2 dimensions, got %lld",
+                    (long long)tt_lx_rank(x));
     return out;
   }
   tt_dtype_t wide = tt_lx_dtype(x);
@@ -53,17 +57,20 @@ static batch_norm_t batch_norm(tt_lower_t* L, V input, V weight, V bias, V runni
     invstd = RSQRT(ADD(var, K(var, eps)));
     if (running_mean) {
       V old = CAST(running_mean, wide);
-      out.running_mean = CAST(ADD(MUL(old, K(old, 1 - momentum)), MUL(mean, K(mean, momentum))), tt_lx_dtype(running_mean));
+      out.running_mean =
+          CAST(ADD(MUL(old, K(old, 1 - momentum)), MUL(mean, K(mean, momentum))), tt_lx_dtype(running_mean));
     }
     if (running_var) {
       V old = CAST(running_var, wide), unbiased = MUL(var, K(var, n / (n - 1)));
-      out.running_var = CAST(ADD(MUL(old, K(old, 1 - momentum)), MUL(unbiased, K(unbiased, momentum))), tt_lx_dtype(running_var));
+      out.running_var = CAST(ADD(MUL(old, K(old, 1 - momentum)), MUL(unbiased, K(unbiased, momentum))),
+                             tt_lx_dtype(running_var));
     }
     out.mean = mean;
     out.invstd = invstd;
   } else {
     if (!running_mean || !running_var) {
-      tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "batch_norm: running_mean and running_var must be defined in evaluation mode");
+      tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                      "batch_norm: running_mean and running_var must be defined in evaluation mode");
       return out;
     }
     mean = CAST(running_mean, wide);
@@ -79,8 +86,9 @@ static batch_norm_t batch_norm(tt_lower_t* L, V input, V weight, V bias, V runni
 }
 
 TT_LOWERING(native_batch_norm) {
-  batch_norm_t r = batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2), tt_l_tensor_or_null(L, 3),
-                              tt_l_tensor_or_null(L, 4), tt_l_bool(L, 5, false), tt_l_float(L, 6, 0.1), tt_l_float(L, 7, 1e-5));
+  batch_norm_t r = batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2),
+                              tt_l_tensor_or_null(L, 3), tt_l_tensor_or_null(L, 4), tt_l_bool(L, 5, false),
+                              tt_l_float(L, 6, 0.1), tt_l_float(L, 7, 1e-5));
   if (r.running_mean) tt_l_write(L, 3, 0, r.running_mean);
   if (r.running_var) tt_l_write(L, 4, 0, r.running_var);
   tt_l_return(L, r.y);
@@ -88,15 +96,17 @@ TT_LOWERING(native_batch_norm) {
   tt_l_return(L, r.invstd);
 }
 TT_LOWERING(native_batch_norm_no_stats) {
-  batch_norm_t r = batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2), NULL, NULL, tt_l_bool(L, 3, true),
-                              tt_l_float(L, 4, 0.1), tt_l_float(L, 5, 1e-5));
+  batch_norm_t r =
+      batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2), NULL, NULL,
+                 tt_l_bool(L, 3, true), tt_l_float(L, 4, 0.1), tt_l_float(L, 5, 1e-5));
   tt_l_return(L, r.y);
   tt_l_return(L, r.mean);
   tt_l_return(L, r.invstd);
 }
 TT_LOWERING(native_batch_norm_no_training) {
-  batch_norm_t r = batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2), tt_l_tensor(L, 3), tt_l_tensor(L, 4), false,
-                              tt_l_float(L, 5, 0.1), tt_l_float(L, 6, 1e-5));
+  batch_norm_t r =
+      batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2),
+                 tt_l_tensor(L, 3), tt_l_tensor(L, 4), false, tt_l_float(L, 5, 0.1), tt_l_float(L, 6, 1e-5));
   tt_l_return(L, r.y);
   tt_l_return(L, r.mean);
   tt_l_return(L, r.invstd);
@@ -104,8 +114,9 @@ TT_LOWERING(native_batch_norm_no_training) {
 // The functional form of training graphs: new running statistics are results.
 TT_LOWERING(native_batch_norm_functional) {
   V running_mean = tt_l_tensor(L, 3), running_var = tt_l_tensor(L, 4);
-  batch_norm_t r = batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2), running_mean, running_var,
-                              tt_l_bool(L, 5, false), tt_l_float(L, 6, 0.1), tt_l_float(L, 7, 1e-5));
+  batch_norm_t r =
+      batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2), running_mean,
+                 running_var, tt_l_bool(L, 5, false), tt_l_float(L, 6, 0.1), tt_l_float(L, 7, 1e-5));
   tt_l_return(L, r.y);
   tt_l_return(L, r.mean);
   tt_l_return(L, r.invstd);
@@ -148,8 +159,10 @@ TT_LOWERING(native_batch_norm_backward) {
     tt_l_return_none(L);
   }
   tt_dtype_t parameter = weight ? tt_lx_dtype(weight) : tt_lx_dtype(input);
-  if (mask[1]) tt_l_return(L, CAST(sum_product, parameter)); else tt_l_return_none(L);
-  if (mask[2]) tt_l_return(L, CAST(sum_grad, parameter)); else tt_l_return_none(L);
+  if (mask[1]) tt_l_return(L, CAST(sum_product, parameter));
+  else tt_l_return_none(L);
+  if (mask[2]) tt_l_return(L, CAST(sum_grad, parameter));
+  else tt_l_return_none(L);
 }
 
 // ---- layer norm, RMS norm ----------------------------------------------------------------------
@@ -160,7 +173,9 @@ static int64_t first_axis(tt_lower_t* L, V x, tt_i64s_t shape) {
   bool ok = axis >= 0 && shape.size > 0;
   for (size_t i = 0; ok && i < shape.size; ++i) ok = tt_lx_size(x, axis + (int64_t)i) == shape.data[i];
   if (!ok) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Given normalized_shape with %zu dimensions, expected input whose last dimensions equal it, but got input of rank %lld",
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "Given normalized_shape with %zu dimensions, expected input whose last dimensions equal "
+                    "it, but got input of rank %lld",
                     shape.size, (long long)tt_lx_rank(x));
   }
   return axis;
@@ -169,7 +184,8 @@ static int64_t first_axis(tt_lower_t* L, V x, tt_i64s_t shape) {
 static V flat_parameter(tt_lower_t* L, V v) { return v ? tt_lx_flatten(L, v) : NULL; }
 
 // tt.layer_norm over the trailing dimensions from `axis`.
-static void layer_norm(tt_lower_t* L, V x, V weight, V bias, int64_t axis, double eps, bool rms, V* y, V* mean, V* rstd) {
+static void layer_norm(tt_lower_t* L, V x, V weight, V bias, int64_t axis, double eps, bool rms, V* y,
+                       V* mean, V* rstd) {
   *y = *mean = *rstd = NULL;
   if (!x) return;
   V operands[3] = {x, NULL, NULL};
@@ -180,9 +196,11 @@ static void layer_norm(tt_lower_t* L, V x, V weight, V bias, int64_t axis, doubl
   for (int64_t i = 0; i < tt_lx_rank(x); ++i) dims[i] = i < axis ? tt_lx_size(x, i) : 1;
   const tt_type_t* stat = tt_b_type(L->b, tt_l_accumulate(tt_lx_dtype(x)), (size_t)tt_lx_rank(x), dims);
   const tt_type_t* types[3] = {x->type, stat, stat};
-  tt_attr_t attrs[] = {tt_attr_int(TT_ATTR_AXIS, axis), tt_attr_float(TT_ATTR_EPS, eps), tt_attr_bool(TT_ATTR_RMS, rms),
-                       tt_attr_bool(TT_ATTR_HAS_WEIGHT, weight != NULL), tt_attr_bool(TT_ATTR_HAS_BIAS, bias != NULL)};
-  tt_op_t* op = tt_b_composite(L->b, "tt.layer_norm", count, operands, 3, types, TT_ARRAY_LENGTH(attrs), attrs, NULL);
+  tt_attr_t attrs[] = {tt_attr_int(TT_ATTR_AXIS, axis), tt_attr_float(TT_ATTR_EPS, eps),
+                       tt_attr_bool(TT_ATTR_RMS, rms), tt_attr_bool(TT_ATTR_HAS_WEIGHT, weight != NULL),
+                       tt_attr_bool(TT_ATTR_HAS_BIAS, bias != NULL)};
+  tt_op_t* op =
+      tt_b_composite(L->b, "tt.layer_norm", count, operands, 3, types, TT_ARRAY_LENGTH(attrs), attrs, NULL);
   if (!op) return;
   *y = &op->results[0];
   *mean = &op->results[1];
@@ -193,7 +211,8 @@ TT_LOWERING(native_layer_norm) {
   V x = tt_l_tensor(L, 0), y, mean, rstd;
   int64_t axis = x ? first_axis(L, x, tt_l_ints(L, 1)) : 0;
   if (!tt_builder_ok(L->b)) return;
-  layer_norm(L, x, tt_l_tensor_or_null(L, 2), tt_l_tensor_or_null(L, 3), axis, tt_l_float(L, 4, 1e-5), false, &y, &mean, &rstd);
+  layer_norm(L, x, tt_l_tensor_or_null(L, 2), tt_l_tensor_or_null(L, 3), axis, tt_l_float(L, 4, 1e-5), false,
+             &y, &mean, &rstd);
   tt_l_return(L, y);
   tt_l_return(L, mean);
   tt_l_return(L, rstd);
@@ -231,7 +250,8 @@ static V normalised_gradient(tt_lower_t* L, V grad, V normal, V rstd, V weight, 
 
 // (grad_out, input, normalized_shape, mean, rstd, weight?, bias?, mask[3])
 TT_LOWERING(native_layer_norm_backward) {
-  V grad = UP(tt_l_tensor(L, 0)), input = tt_l_tensor(L, 1), weight = tt_l_tensor_or_null(L, 5), bias = tt_l_tensor_or_null(L, 6);
+  V grad = UP(tt_l_tensor(L, 0)), input = tt_l_tensor(L, 1), weight = tt_l_tensor_or_null(L, 5),
+    bias = tt_l_tensor_or_null(L, 6);
   V x = UP(input);
   if (!grad || !x) return;
   int64_t axis = first_axis(L, x, tt_l_ints(L, 2)), dims[TT_MAX_RANK];
@@ -240,9 +260,11 @@ TT_LOWERING(native_layer_norm_backward) {
   V normal = MUL(SUB(x, tt_lx_broadcast_like(L, mean, x)), tt_lx_broadcast_like(L, rstd, x));
   const bool* mask = L->args[7].bools;
   size_t count = leading(axis, dims);
-  if (mask[0]) tt_l_return(L, CAST(normalised_gradient(L, grad, normal, rstd, weight, axis, true), tt_lx_dtype(input)));
+  if (mask[0])
+    tt_l_return(L, CAST(normalised_gradient(L, grad, normal, rstd, weight, axis, true), tt_lx_dtype(input)));
   else tt_l_return_none(L);
-  if (mask[1] && weight) tt_l_return(L, CAST(sum_dims(L, MUL(grad, normal), count, dims, false), tt_lx_dtype(weight)));
+  if (mask[1] && weight)
+    tt_l_return(L, CAST(sum_dims(L, MUL(grad, normal), count, dims, false), tt_lx_dtype(weight)));
   else tt_l_return_none(L);
   if (mask[2] && bias) tt_l_return(L, CAST(sum_dims(L, grad, count, dims, false), tt_lx_dtype(bias)));
   else tt_l_return_none(L);
@@ -254,7 +276,8 @@ TT_LOWERING(fused_rms_norm) {
   int64_t axis = x ? first_axis(L, x, tt_l_ints(L, 1)) : 0;
   if (!tt_builder_ok(L->b)) return;
   tt_dtype_t dtype = tt_lx_dtype(x);
-  double eps = dtype == TT_DTYPE_F64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;   // torch.finfo of the accumulation dtype
+  double eps = dtype == TT_DTYPE_F64 ? 2.220446049250313e-16
+                                     : 1.1920928955078125e-07;  // torch.finfo of the accumulation dtype
   layer_norm(L, x, tt_l_tensor_or_null(L, 2), NULL, axis, tt_l_float(L, 3, eps), true, &y, &mean, &rstd);
   tt_l_return(L, y);
   tt_l_return(L, rstd);
@@ -270,7 +293,8 @@ TT_LOWERING(fused_rms_norm_backward) {
   V rstd = CAST(tt_l_tensor(L, 3), tt_lx_dtype(x));
   V normal = MUL(x, tt_lx_broadcast_like(L, rstd, x));
   const bool* mask = L->args[5].bools;
-  if (mask[0]) tt_l_return(L, CAST(normalised_gradient(L, grad, normal, rstd, weight, axis, false), tt_lx_dtype(input)));
+  if (mask[0])
+    tt_l_return(L, CAST(normalised_gradient(L, grad, normal, rstd, weight, axis, false), tt_lx_dtype(input)));
   else tt_l_return_none(L);
   if (mask[1] && weight) {
     size_t count = leading(axis, dims);
@@ -287,24 +311,27 @@ static V by_group(tt_lower_t* L, V x, int64_t n, int64_t c, int64_t hxw, int64_t
   tt_dim_t dims[4] = {n, groups, groups ? c / groups : 0, hxw};
   return x ? tt_b_reshape(L->b, x, 4, dims) : NULL;
 }
-static V group_parameter(tt_lower_t* L, V v, V like) {   // [C] over [N, G, C/G, HxW]
+static V group_parameter(tt_lower_t* L, V v, V like) {  // [C] over [N, G, C/G, HxW]
   if (!v || !like) return NULL;
   tt_dim_t dims[4] = {1, tt_lx_size(like, 1), tt_lx_size(like, 2), 1};
   return tt_lx_broadcast_like(L, tt_b_reshape(L->b, CAST(v, tt_lx_dtype(like)), 4, dims), like);
 }
-static V group_stat(tt_lower_t* L, V v, V like) {   // [N, G]
+static V group_stat(tt_lower_t* L, V v, V like) {  // [N, G]
   if (!v || !like) return NULL;
   tt_dim_t dims[4] = {tt_lx_size(like, 0), tt_lx_size(like, 1), 1, 1};
   return tt_lx_broadcast_like(L, tt_b_reshape(L->b, CAST(v, tt_lx_dtype(like)), 4, dims), like);
 }
 
-static bool group_sizes(tt_lower_t* L, uint32_t first, int64_t* n, int64_t* c, int64_t* hxw, int64_t* groups) {
+static bool group_sizes(tt_lower_t* L, uint32_t first, int64_t* n, int64_t* c, int64_t* hxw,
+                        int64_t* groups) {
   *n = tt_l_int(L, first, 0);
   *c = tt_l_int(L, first + 1, 0);
   *hxw = tt_l_int(L, first + 2, 0);
   *groups = tt_l_int(L, first + 3, 1);
   if (*groups > 0 && *c % *groups == 0) return true;
-  tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Expected number of channels in input to be divisible by num_groups, but got input of %lld channels and num_groups=%lld",
+  tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                  "Expected number of channels in input to be divisible by num_groups, but got input of %lld "
+                  "channels and num_groups=%lld",
                   (long long)*c, (long long)*groups);
   return false;
 }
@@ -330,7 +357,8 @@ TT_LOWERING(native_group_norm_backward) {
   V input = tt_l_tensor(L, 1), weight = tt_l_tensor_or_null(L, 4);
   int64_t n, c, hxw, groups;
   if (!input || !group_sizes(L, 5, &n, &c, &hxw, &groups)) return;
-  V x = by_group(L, UP(input), n, c, hxw, groups), grad = by_group(L, CAST(tt_l_tensor(L, 0), tt_lx_dtype(x)), n, c, hxw, groups);
+  V x = by_group(L, UP(input), n, c, hxw, groups),
+    grad = by_group(L, CAST(tt_l_tensor(L, 0), tt_lx_dtype(x)), n, c, hxw, groups);
   if (!x || !grad) return;
   V rstd = group_stat(L, tt_l_tensor(L, 3), x);
   V normal = MUL(SUB(x, group_stat(L, tt_l_tensor(L, 2), x)), rstd);
@@ -338,14 +366,18 @@ TT_LOWERING(native_group_norm_backward) {
   if (mask[0]) {
     V g = weight ? MUL(grad, group_parameter(L, weight, grad)) : grad;
     V dx = normalised_gradient(L, g, normal, rstd, NULL, 2, true);
-    tt_l_return(L, dx ? tt_b_reshape(L->b, CAST(dx, tt_lx_dtype(input)), input->type->rank, input->type->dims) : NULL);
+    tt_l_return(L, dx ? tt_b_reshape(L->b, CAST(dx, tt_lx_dtype(input)), input->type->rank, input->type->dims)
+                      : NULL);
   } else {
     tt_l_return_none(L);
   }
   static const int64_t dims[2] = {0, 3};
   tt_dim_t channels = c;
   tt_dtype_t parameter = weight ? tt_lx_dtype(weight) : tt_lx_dtype(input);
-  V dw = mask[1] ? sum_dims(L, MUL(grad, normal), 2, dims, false) : NULL, db = mask[2] ? sum_dims(L, grad, 2, dims, false) : NULL;
-  if (dw) tt_l_return(L, tt_b_reshape(L->b, CAST(dw, parameter), 1, &channels)); else tt_l_return_none(L);
-  if (db) tt_l_return(L, tt_b_reshape(L->b, CAST(db, parameter), 1, &channels)); else tt_l_return_none(L);
+  V dw = mask[1] ? sum_dims(L, MUL(grad, normal), 2, dims, false) : NULL,
+    db = mask[2] ? sum_dims(L, grad, 2, dims, false) : NULL;
+  if (dw) tt_l_return(L, tt_b_reshape(L->b, CAST(dw, parameter), 1, &channels));
+  else tt_l_return_none(L);
+  if (db) tt_l_return(L, tt_b_reshape(L->b, CAST(db, parameter), 1, &channels));
+  else tt_l_return_none(L);
 }

@@ -10,36 +10,42 @@
 #define MAX_UNROLLED 1024
 
 typedef struct pool_s {
-  int n;                                   // spatial dimensions
-  int64_t first;                           // first spatial dimension of x
+  int n;  // spatial dimensions
+  int64_t first;  // first spatial dimension of x
   int64_t size[3], stride[3], pad[3], dilation[3], in[3], out[3];
-  int64_t extra[3];                        // padding behind, beyond what the windows need at least 0
+  int64_t extra[3];  // padding behind, beyond what the windows need at least 0
 } pool_t;
 
-static bool expand_list(tt_lower_t* L, const char* name, tt_i64s_t list, int n, int64_t if_empty, const int64_t* fallback, int64_t* out) {
+static bool expand_list(tt_lower_t* L, const char* name, tt_i64s_t list, int n, int64_t if_empty,
+                        const int64_t* fallback, int64_t* out) {
   if (list.size != 0 && list.size != 1 && list.size != (size_t)n) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s must either be a single int, or a tuple of %d ints, got %zu", name, n, list.size);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "%s must either be a single int, or a tuple of %d ints, got %zu", name, n, list.size);
     return false;
   }
-  for (int i = 0; i < n; ++i) out[i] = list.size == 0 ? (fallback ? fallback[i] : if_empty) : list.data[list.size == 1 ? 0 : i];
+  for (int i = 0; i < n; ++i)
+    out[i] = list.size == 0 ? (fallback ? fallback[i] : if_empty) : list.data[list.size == 1 ? 0 : i];
   return true;
 }
 
 // Output extent of PyTorch's pooling: the last window must start inside the input or its left padding.
-static int64_t out_extent(int64_t in, int64_t size, int64_t stride, int64_t pad, int64_t dilation, bool ceil_mode) {
+static int64_t out_extent(int64_t in, int64_t size, int64_t stride, int64_t pad, int64_t dilation,
+                          bool ceil_mode) {
   int64_t span = in + 2 * pad - dilation * (size - 1) - 1 + (ceil_mode ? stride - 1 : 0);
   int64_t out = (span >= 0 ? span / stride : -((-span + stride - 1) / stride)) + 1;
   if (ceil_mode && (out - 1) * stride >= in + pad) --out;
   return out;
 }
 
-static bool pool_begin(tt_lower_t* L, V x, int n, uint32_t size_arg, uint32_t stride_arg, uint32_t pad_arg, int64_t dilation_arg, bool ceil_mode, pool_t* p) {
+static bool pool_begin(tt_lower_t* L, V x, int n, uint32_t size_arg, uint32_t stride_arg, uint32_t pad_arg,
+                       int64_t dilation_arg, bool ceil_mode, pool_t* p) {
   memset(p, 0, sizeof(*p));
   if (!x) return false;
   p->n = n;
   p->first = tt_lx_rank(x) - n;
   if (p->first < 1 || p->first > 2) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "pooling expects a %d-D or %d-D input, got %lld-D", n + 1, n + 2, (long long)tt_lx_rank(x));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "pooling expects a %d-D or %d-D input, got %lld-D", n + 1,
+                    n + 2, (long long)tt_lx_rank(x));
     return false;
   }
   if (!expand_list(L, "kernel_size", tt_l_ints(L, size_arg), n, 1, NULL, p->size) ||
@@ -48,23 +54,31 @@ static bool pool_begin(tt_lower_t* L, V x, int n, uint32_t size_arg, uint32_t st
     return false;
   }
   tt_i64s_t none = {NULL, 0};
-  if (!expand_list(L, "dilation", dilation_arg >= 0 ? tt_l_ints(L, (uint32_t)dilation_arg) : none, n, 1, NULL, p->dilation)) return false;
+  if (!expand_list(L, "dilation", dilation_arg >= 0 ? tt_l_ints(L, (uint32_t)dilation_arg) : none, n, 1, NULL,
+                   p->dilation))
+    return false;
   for (int i = 0; i < n; ++i) {
     p->in[i] = tt_lx_static_size(L, x, p->first + i);
     if (p->size[i] <= 0 || p->stride[i] <= 0 || p->dilation[i] <= 0) {
-      tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "kernel size, stride and dilation should be greater than zero, but got %lld, %lld, %lld", (long long)p->size[i],
-                      (long long)p->stride[i], (long long)p->dilation[i]);
+      tt_builder_fail(
+          L->b, TT_INVALID_ARGUMENT,
+          "kernel size, stride and dilation should be greater than zero, but got %lld, %lld, %lld",
+          (long long)p->size[i], (long long)p->stride[i], (long long)p->dilation[i]);
       return false;
     }
     if (p->pad[i] < 0 || p->pad[i] * 2 > (p->size[i] - 1) * p->dilation[i] + 1) {
-      tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "pad should be at most half of effective kernel size, but got pad=%lld, kernel_size=%lld and dilation=%lld",
+      tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                      "pad should be at most half of effective kernel size, but got pad=%lld, "
+                      "kernel_size=%lld and dilation=%lld",
                       (long long)p->pad[i], (long long)p->size[i], (long long)p->dilation[i]);
       return false;
     }
     p->out[i] = out_extent(p->in[i], p->size[i], p->stride[i], p->pad[i], p->dilation[i], ceil_mode);
     if (p->out[i] < 1) {
-      tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Given input size per channel: %lld and kernel size %lld, calculated output size %lld is too small",
-                      (long long)p->in[i], (long long)p->size[i], (long long)p->out[i]);
+      tt_builder_fail(
+          L->b, TT_INVALID_ARGUMENT,
+          "Given input size per channel: %lld and kernel size %lld, calculated output size %lld is too small",
+          (long long)p->in[i], (long long)p->size[i], (long long)p->out[i]);
       return false;
     }
     int64_t reach = (p->out[i] - 1) * p->stride[i] + (p->size[i] - 1) * p->dilation[i] + 1;
@@ -120,8 +134,10 @@ static V plane_index(tt_lower_t* L, const pool_t* p, const int64_t* at, V like, 
   *inside = NULL;
   for (int i = 0; i < p->n; ++i) {
     V position = tt_lx_iota(L, TT_DTYPE_S64, like, p->first + i);
-    position = ADD(MUL(position, tt_lx_splat_i64(L, position, p->stride[i])), tt_lx_splat_i64(L, position, at[i] * p->dilation[i] - p->pad[i]));
-    V ok = AND(GE(position, tt_lx_splat_i64(L, position, 0)), LT(position, tt_lx_splat_i64(L, position, p->in[i])));
+    position = ADD(MUL(position, tt_lx_splat_i64(L, position, p->stride[i])),
+                   tt_lx_splat_i64(L, position, at[i] * p->dilation[i] - p->pad[i]));
+    V ok = AND(GE(position, tt_lx_splat_i64(L, position, 0)),
+               LT(position, tt_lx_splat_i64(L, position, p->in[i])));
     *inside = *inside ? AND(*inside, ok) : ok;
     flat = flat ? ADD(MUL(flat, tt_lx_splat_i64(L, flat, p->in[i])), position) : position;
   }
@@ -134,7 +150,8 @@ static void max_pool(tt_lower_t* L, int n) {
   if (!pool_begin(L, x, n, 1, 2, 3, 4, tt_l_bool(L, 5, false), &p)) return;
   int64_t places = window_places(&p), at[3];
   if (places > MAX_UNROLLED) {
-    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "max_pool: a window of %lld places (at most %d)", (long long)places, MAX_UNROLLED);
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "max_pool: a window of %lld places (at most %d)",
+                    (long long)places, MAX_UNROLLED);
     return;
   }
   V padded = pad_spatial(L, &p, x, tt_b_identity(L->b, TT_OP_MAXIMUM, tt_lx_dtype(x)));
@@ -180,7 +197,8 @@ static V scatter_plane(tt_lower_t* L, tt_op_kind_t kind, V grad, V index, V like
   dims.scatter_indices_batching_dims = (tt_i64s_t){&zero, 1};
   dims.scatter_dims_to_operand_dims = (tt_i64s_t){&one, 1};
   dims.index_vector_dim = 2;
-  V sum = tt_b_scatter(L->b, kind, zeros, tt_b_reshape(L->b, index, 3, places), tt_b_reshape(L->b, grad, 2, updates), &dims, false, false);
+  V sum = tt_b_scatter(L->b, kind, zeros, tt_b_reshape(L->b, index, 3, places),
+                       tt_b_reshape(L->b, grad, 2, updates), &dims, false, false);
   return sum ? tt_b_reshape(L->b, sum, like->type->rank, like->type->dims) : NULL;
 }
 
@@ -199,9 +217,9 @@ TT_LOWERING(adaptive_max_pool3d_backward) { max_pool_backward(L, 3, 2); }
 // What each output's sum is divided by, as a constant over the spatial dimensions, broadcast to like.
 static V average_divisor(tt_lower_t* L, const pool_t* p, V like, bool count_pad, int64_t override) {
   if (!like) return NULL;
-  if (override) return K(like, (double)override);
+  if (override) return K(like, (double) override);
   V divisor = NULL;
-  for (int i = 0; i < p->n; ++i) {   // separable: the product of each dimension's count
+  for (int i = 0; i < p->n; ++i) {  // separable: the product of each dimension's count
     double* counts = tt_arena_alloc_array(L->scratch, (size_t)p->out[i], sizeof(*counts));
     if (!counts) return tt_builder_fail(L->b, TT_RESOURCE_EXHAUSTED, "out of host memory");
     for (int64_t o = 0; o < p->out[i]; ++o) {
@@ -219,7 +237,8 @@ static V average_divisor(tt_lower_t* L, const pool_t* p, V like, bool count_pad,
 }
 
 static V window_sum(tt_lower_t* L, const pool_t* p, V x) {
-  int64_t ones[TT_MAX_RANK], size[TT_MAX_RANK], stride[TT_MAX_RANK], low[TT_MAX_RANK] = {0}, high[TT_MAX_RANK] = {0};
+  int64_t ones[TT_MAX_RANK], size[TT_MAX_RANK], stride[TT_MAX_RANK], low[TT_MAX_RANK] = {0},
+                                                                     high[TT_MAX_RANK] = {0};
   for (int64_t d = 0; d < tt_lx_rank(x); ++d) ones[d] = size[d] = stride[d] = 1;
   for (int i = 0; i < p->n; ++i) {
     size[p->first + i] = p->size[i];
@@ -231,7 +250,7 @@ static V window_sum(tt_lower_t* L, const pool_t* p, V x) {
   tt_window_t window = {size, stride, ones, ones, low, high};
   V init = tt_b_identity(L->b, TT_OP_ADD, tt_lx_dtype(x));
   for (int64_t d = 0; d < tt_lx_rank(x); ++d) {
-    if (high[d] >= 0) continue;   // negative padding: cut first
+    if (high[d] >= 0) continue;  // negative padding: cut first
     x = tt_lx_slice_dim(L, x, d, 0, tt_lx_size(x, d) + high[d], 1);
     high[d] = 0;
   }
@@ -261,7 +280,8 @@ static void avg_pool_backward(tt_lower_t* L, int n) {
   if (!grad || !pool_begin(L, input, n, 2, 3, 4, -1, tt_l_bool(L, 5, false), &p)) return;
   V share = DIV(grad, average_divisor(L, &p, grad, tt_l_bool(L, 6, true), tt_l_int(L, 7, 0)));
   // Each input place sums the shares of the windows over it: a stride-1 window sum over the dilated shares.
-  int64_t low[TT_MAX_RANK] = {0}, high[TT_MAX_RANK] = {0}, interior[TT_MAX_RANK] = {0}, ones[TT_MAX_RANK], size[TT_MAX_RANK];
+  int64_t low[TT_MAX_RANK] = {0}, high[TT_MAX_RANK] = {0}, interior[TT_MAX_RANK] = {0}, ones[TT_MAX_RANK],
+          size[TT_MAX_RANK];
   for (int64_t d = 0; d < tt_lx_rank(grad); ++d) ones[d] = size[d] = 1;
   for (int i = 0; i < n; ++i) {
     int64_t d = p.first + i, dilated = (p.out[i] - 1) * p.stride[i] + 1;
@@ -301,7 +321,8 @@ static V apply_matrix(tt_lower_t* L, V x, int64_t dim, V matrix, bool transposed
   if (!x || !matrix) return NULL;
   int64_t contract = transposed ? 0 : 1;
   tt_dot_dims_t dims = {{NULL, 0}, {NULL, 0}, {&dim, 1}, {&contract, 1}};
-  return tt_lx_move_dim(L, tt_b_dot_general(L->b, x, matrix, &dims, TT_DTYPE_INVALID), tt_lx_rank(x) - 1, dim);
+  return tt_lx_move_dim(L, tt_b_dot_general(L->b, x, matrix, &dims, TT_DTYPE_INVALID), tt_lx_rank(x) - 1,
+                        dim);
 }
 
 static void adaptive_avg(tt_lower_t* L, int n, bool backward) {
@@ -315,21 +336,26 @@ static void adaptive_avg(tt_lower_t* L, int n, bool backward) {
   int64_t in[3], out[3];
   for (int i = 0; i < n; ++i) {
     in[i] = tt_lx_static_size(L, input, first + i);
-    out[i] = backward ? tt_lx_static_size(L, grad, first + i) : sizes.size == (size_t)n ? sizes.data[i] : sizes.size ? sizes.data[0] : in[i];
+    out[i] = backward                  ? tt_lx_static_size(L, grad, first + i)
+             : sizes.size == (size_t)n ? sizes.data[i]
+             : sizes.size              ? sizes.data[0]
+                                       : in[i];
     all_one &= out[i] == 1;
   }
-  if (all_one) {   // global average
+  if (all_one) {  // global average
     double count = 1;
     int64_t dims[3];
     for (int i = 0; i < n; ++i) {
       dims[i] = first + i;
       count *= (double)in[i];
     }
-    V y = backward ? tt_lx_broadcast_like(L, DIV(x, K(x, count)), input) : tt_b_reduce(L->b, TT_OP_ADD, x, (size_t)n, dims, true);
+    V y = backward ? tt_lx_broadcast_like(L, DIV(x, K(x, count)), input)
+                   : tt_b_reduce(L->b, TT_OP_ADD, x, (size_t)n, dims, true);
     tt_l_return(L, y ? CAST(backward ? y : DIV(y, K(y, count)), tt_lx_dtype(input)) : NULL);
     return;
   }
-  for (int i = 0; i < n; ++i) x = apply_matrix(L, x, first + i, adaptive_matrix(L, out[i], in[i], tt_lx_dtype(x)), backward);
+  for (int i = 0; i < n; ++i)
+    x = apply_matrix(L, x, first + i, adaptive_matrix(L, out[i], in[i], tt_lx_dtype(x)), backward);
   tt_l_return(L, x ? CAST(x, tt_lx_dtype(input)) : NULL);
 }
 TT_LOWERING(adaptive_avg_pool2d) { adaptive_avg(L, 2, false); }
@@ -346,17 +372,20 @@ static void adaptive_max(tt_lower_t* L, int n) {
   memset(&p, 0, sizeof(p));
   p.n = n;
   p.first = tt_lx_rank(x) - n;
-  int64_t rounds[3] = {1, 1, 1};   // the widest window of each dimension
+  int64_t rounds[3] = {1, 1, 1};  // the widest window of each dimension
   for (int i = 0; i < n; ++i) {
     p.in[i] = tt_lx_static_size(L, x, p.first + i);
     p.out[i] = sizes.size == (size_t)n ? sizes.data[i] : sizes.data[0];
-    for (int64_t o = 0; o < p.out[i]; ++o) rounds[i] = TT_MAX(rounds[i], adaptive_end(o, p.out[i], p.in[i]) - adaptive_begin(o, p.out[i], p.in[i]));
+    for (int64_t o = 0; o < p.out[i]; ++o)
+      rounds[i] =
+          TT_MAX(rounds[i], adaptive_end(o, p.out[i], p.in[i]) - adaptive_begin(o, p.out[i], p.in[i]));
   }
   // Place k of every window along one dimension is a static gather; a window shorter than k repeats its last.
   V best = NULL, index = NULL;
   int64_t total = rounds[0] * rounds[1] * rounds[2];
   if (total > MAX_UNROLLED) {
-    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "adaptive_max_pool: a window of %lld places (at most %d)", (long long)total, MAX_UNROLLED);
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "adaptive_max_pool: a window of %lld places (at most %d)",
+                    (long long)total, MAX_UNROLLED);
     return;
   }
   for (int64_t k = 0; k < total && tt_builder_ok(L->b); ++k) {
@@ -373,7 +402,8 @@ static void adaptive_max(tt_lower_t* L, int n) {
         return;
       }
       for (int64_t o = 0; o < p.out[i]; ++o) {
-        picks[o] = TT_MIN(adaptive_begin(o, p.out[i], p.in[i]) + at[i], adaptive_end(o, p.out[i], p.in[i]) - 1);
+        picks[o] =
+            TT_MIN(adaptive_begin(o, p.out[i], p.in[i]) + at[i], adaptive_end(o, p.out[i], p.in[i]) - 1);
       }
       lines[i] = tt_b_i64s(L->b, (size_t)p.out[i], picks);
       int64_t dim = p.first + i;
@@ -422,5 +452,6 @@ TT_LOWERING(max_unpool2d) {
   tt_dim_t dims[TT_MAX_RANK];
   for (int64_t d = 0; d < tt_lx_rank(x); ++d) dims[d] = d < first ? tt_lx_size(x, d) : sizes.data[d - first];
   tt_lx_check_index(L, index, 0, sizes.data[0] * sizes.data[1], "Found an invalid max index: {0}");
-  tt_l_return(L, scatter_plane(L, TT_OP_INVALID, x, index, tt_lx_full(L, tt_lx_dtype(x), (size_t)tt_lx_rank(x), dims, 0), 2));
+  tt_l_return(L, scatter_plane(L, TT_OP_INVALID, x, index,
+                               tt_lx_full(L, tt_lx_dtype(x), (size_t)tt_lx_rank(x), dims, 0), 2));
 }

@@ -16,18 +16,21 @@ static V fail_shapes(tt_lower_t* L, const char* first, const char* second, V a, 
   if (!a || !b) return NULL;
   shape_text(a, left, sizeof(left));
   shape_text(b, right, sizeof(right));
-  return tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s and %s shapes cannot be multiplied (%s and %s)", first, second, left, right);
+  return tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s and %s shapes cannot be multiplied (%s and %s)",
+                         first, second, left, right);
 }
 
 static V same_dtype(tt_lower_t* L, V a, V b) {
   if (!a || !b || tt_lx_dtype(a) == tt_lx_dtype(b)) return a;
-  return tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "expected m1 and m2 to have the same dtype, but got: %s != %s",
+  return tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                         "expected m1 and m2 to have the same dtype, but got: %s != %s",
                          tt_lx_torch_name(tt_lx_dtype(a)), tt_lx_torch_name(tt_lx_dtype(b)));
 }
 
 static V want_rank(tt_lower_t* L, V v, int64_t rank, const char* name) {
   if (!v || tt_lx_rank(v) == rank) return v;
-  return tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s must be a %lld-D tensor, got %lld-D", name, (long long)rank, (long long)tt_lx_rank(v));
+  return tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s must be a %lld-D tensor, got %lld-D", name,
+                         (long long)rank, (long long)tt_lx_rank(v));
 }
 
 // a [.., M, K] x b [.., K, N] with equal batch dimensions, in `result` (INVALID: the operands' dtype). Booleans
@@ -65,8 +68,8 @@ TT_LOWERING(mm_dtype) {
 TT_LOWERING(int_mm) {
   V a = want_rank(L, tt_l_tensor(L, 0), 2, "self"), b = want_rank(L, tt_l_tensor(L, 1), 2, "mat2");
   if (a && (tt_lx_dtype(a) != TT_DTYPE_S8 || tt_lx_dtype(b) != TT_DTYPE_S8)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Expected self and mat2 dtype to be int8, got %s and %s", tt_lx_torch_name(tt_lx_dtype(a)),
-                    tt_lx_torch_name(tt_lx_dtype(b)));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Expected self and mat2 dtype to be int8, got %s and %s",
+                    tt_lx_torch_name(tt_lx_dtype(a)), tt_lx_torch_name(tt_lx_dtype(b)));
   }
   tt_l_return(L, mm_checked(L, a, b, "mat1", "mat2", TT_DTYPE_S32));
 }
@@ -76,18 +79,23 @@ static V bmm(tt_lower_t* L, V a, V b, tt_dtype_t result) {
   b = want_rank(L, b, 3, "batch2");
   if (!a || !b) return NULL;
   if (tt_lx_size(a, 0) != tt_lx_size(b, 0) || tt_lx_size(a, 2) != tt_lx_size(b, 1)) {
-    return tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                           "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
-                           (long long)tt_lx_size(a, 0), (long long)tt_lx_size(a, 2), (long long)tt_lx_size(b, 0), (long long)tt_lx_size(b, 1));
+    return tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "Expected size for first two dimensions of batch2 tensor to be: [%lld, %lld] but got: [%lld, %lld].",
+        (long long)tt_lx_size(a, 0), (long long)tt_lx_size(a, 2), (long long)tt_lx_size(b, 0),
+        (long long)tt_lx_size(b, 1));
   }
   return mm_checked(L, a, b, "batch1", "batch2", result);
 }
 TT_LOWERING(bmm) { tt_l_return(L, bmm(L, tt_l_tensor(L, 0), tt_l_tensor(L, 1), TT_DTYPE_INVALID)); }
-TT_LOWERING(bmm_dtype) { tt_l_return(L, bmm(L, tt_l_tensor(L, 0), tt_l_tensor(L, 1), tt_l_dtype(L, 2, TT_DTYPE_INVALID))); }
+TT_LOWERING(bmm_dtype) {
+  tt_l_return(L, bmm(L, tt_l_tensor(L, 0), tt_l_tensor(L, 1), tt_l_dtype(L, 2, TT_DTYPE_INVALID)));
+}
 
 // beta * self + alpha * product; beta 0 leaves self out (NaN in it does not show). The sum is done in the
 // product's dtype, wider than the result's for 16-bit floats.
-static V scale_add(tt_lower_t* L, V self, V product, uint32_t beta_arg, uint32_t alpha_arg, tt_dtype_t result) {
+static V scale_add(tt_lower_t* L, V self, V product, uint32_t beta_arg, uint32_t alpha_arg,
+                   tt_dtype_t result) {
   if (!self || !product) return NULL;
   tt_dtype_t wide = tt_lx_dtype(product);
   if (!tt_l_scalar_is(L, alpha_arg, 1)) product = MUL(product, tt_l_scalar_splat(L, alpha_arg, product));
@@ -102,16 +110,20 @@ static V check_expandable(tt_lower_t* L, V self, V product) {
   if (!self || !product) return NULL;
   int64_t extra = tt_lx_rank(product) - tt_lx_rank(self);
   bool ok = extra >= 0;
-  for (int64_t i = 0; ok && i < tt_lx_rank(self); ++i) ok = tt_lx_size(self, i) == 1 || tt_lx_size(self, i) == tt_lx_size(product, i + extra);
+  for (int64_t i = 0; ok && i < tt_lx_rank(self); ++i)
+    ok = tt_lx_size(self, i) == 1 || tt_lx_size(self, i) == tt_lx_size(product, i + extra);
   if (ok) return self;
   char have[160], want[160];
   shape_text(self, have, sizeof(have));
   shape_text(product, want, sizeof(want));
-  return tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "The expanded size of the tensor must match the existing size: self [%s], product [%s]", have, want);
+  return tt_builder_fail(
+      L->b, TT_INVALID_ARGUMENT,
+      "The expanded size of the tensor must match the existing size: self [%s], product [%s]", have, want);
 }
 
 TT_LOWERING(addmm) {
-  V self = tt_l_tensor(L, 0), a = want_rank(L, tt_l_tensor(L, 1), 2, "mat1"), b = want_rank(L, tt_l_tensor(L, 2), 2, "mat2");
+  V self = tt_l_tensor(L, 0), a = want_rank(L, tt_l_tensor(L, 1), 2, "mat1"),
+    b = want_rank(L, tt_l_tensor(L, 2), 2, "mat2");
   tt_dtype_t dtype = tt_lx_dtype(a);
   V product = mm_checked(L, a, b, "mat1", "mat2", tt_l_accumulate(dtype));
   tt_l_return(L, scale_add(L, check_expandable(L, self, product), product, 3, 4, dtype));
@@ -125,7 +137,8 @@ TT_LOWERING(baddbmm) {
 }
 
 TT_LOWERING(addbmm) {
-  V self = tt_l_tensor(L, 0), a = tt_l_tensor(L, 1), product = bmm(L, a, tt_l_tensor(L, 2), tt_l_accumulate(tt_lx_dtype(a)));
+  V self = tt_l_tensor(L, 0), a = tt_l_tensor(L, 1),
+    product = bmm(L, a, tt_l_tensor(L, 2), tt_l_accumulate(tt_lx_dtype(a)));
   int64_t first = 0;
   product = product ? tt_b_reduce(L->b, TT_OP_ADD, product, 1, &first, false) : NULL;
   tt_l_return(L, scale_add(L, check_expandable(L, self, product), product, 3, 4, tt_lx_dtype(a)));
@@ -137,8 +150,10 @@ static V mat_vec(tt_lower_t* L, V mat, V vec, tt_dtype_t result) {
   vec = want_rank(L, vec, 1, "vec");
   if (!mat || !vec) return NULL;
   if (tt_lx_size(mat, 1) != tt_lx_size(vec, 0)) {
-    return tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)", (long long)tt_lx_size(mat, 0),
-                           (long long)tt_lx_size(mat, 0), (long long)tt_lx_size(mat, 1), (long long)tt_lx_size(vec, 0));
+    return tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                           "size mismatch, got input (%lld), mat (%lldx%lld), vec (%lld)",
+                           (long long)tt_lx_size(mat, 0), (long long)tt_lx_size(mat, 0),
+                           (long long)tt_lx_size(mat, 1), (long long)tt_lx_size(vec, 0));
   }
   return tt_lx_squeeze(L, matmul(L, mat, tt_lx_unsqueeze(L, vec, 1), result), 1);
 }
@@ -150,16 +165,20 @@ TT_LOWERING(addmv) {
 }
 
 static void dot(tt_lower_t* L, bool conjugate) {
-  V a = want_rank(L, tt_l_tensor(L, 0), 1, "1D tensors expected, but self"), b = want_rank(L, tt_l_tensor(L, 1), 1, "1D tensors expected, but tensor");
+  V a = want_rank(L, tt_l_tensor(L, 0), 1, "1D tensors expected, but self"),
+    b = want_rank(L, tt_l_tensor(L, 1), 1, "1D tensors expected, but tensor");
   if (a && b && tt_lx_dtype(a) != tt_lx_dtype(b)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "dot : expected both vectors to have same dtype, but found %s and %s", tt_lx_torch_name(tt_lx_dtype(a)),
-                    tt_lx_torch_name(tt_lx_dtype(b)));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "dot : expected both vectors to have same dtype, but found %s and %s",
+                    tt_lx_torch_name(tt_lx_dtype(a)), tt_lx_torch_name(tt_lx_dtype(b)));
     return;
   }
   if (a && b && tt_lx_size(a, 0) != tt_lx_size(b, 0)) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                    "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number of elements, but got %lld and %lld elements respectively",
-                    (long long)tt_lx_size(a, 0), (long long)tt_lx_size(b, 0), (long long)tt_lx_size(a, 0), (long long)tt_lx_size(b, 0));
+                    "inconsistent tensor size, expected tensor [%lld] and src [%lld] to have the same number "
+                    "of elements, but got %lld and %lld elements respectively",
+                    (long long)tt_lx_size(a, 0), (long long)tt_lx_size(b, 0), (long long)tt_lx_size(a, 0),
+                    (long long)tt_lx_size(b, 0));
     return;
   }
   if (conjugate && a && tt_dtype_is_complex(tt_lx_dtype(a))) a = tt_b_unary(L->b, TT_OP_CHLO_CONJ, a);
@@ -170,7 +189,8 @@ TT_LOWERING(dot) { dot(L, false); }
 TT_LOWERING(vdot) { dot(L, true); }
 
 TT_LOWERING(addr) {
-  V self = tt_l_tensor(L, 0), x = want_rank(L, tt_l_tensor(L, 1), 1, "vec1"), y = want_rank(L, tt_l_tensor(L, 2), 1, "vec2");
+  V self = tt_l_tensor(L, 0), x = want_rank(L, tt_l_tensor(L, 1), 1, "vec1"),
+    y = want_rank(L, tt_l_tensor(L, 2), 1, "vec2");
   static const uint32_t tensors[3] = {0, 1, 2};
   tt_dtype_t dtype = tt_l_result_type(L, 3, tensors);
   if (!x || !y) return;
@@ -192,7 +212,8 @@ TT_LOWERING(linear) {
   int64_t last = tt_lx_rank(x) - 1, one = tt_lx_rank(w) - 1;
   tt_dot_dims_t dims = {{NULL, 0}, {NULL, 0}, {&last, 1}, {&one, 1}};
   V product = tt_b_dot_general(L->b, x, w, &dims, tt_l_accumulate(tt_lx_dtype(x)));
-  if (bias && product) product = ADD(product, tt_lx_broadcast_like(L, CAST(bias, tt_lx_dtype(product)), product));
+  if (bias && product)
+    product = ADD(product, tt_lx_broadcast_like(L, CAST(bias, tt_lx_dtype(product)), product));
   tt_l_return(L, product ? CAST(product, tt_lx_dtype(x)) : NULL);
 }
 
@@ -203,7 +224,8 @@ TT_LOWERING(linalg_cross) {
   if (!values[0] || !values[1]) return;
   int64_t dim = tt_l_dim(L, tt_l_int(L, 2, -1), tt_lx_rank(values[0]));
   if (tt_lx_size(values[0], dim) != 3) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "linalg.cross: inputs dimension %lld must have length 3. Got %lld", (long long)dim,
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "linalg.cross: inputs dimension %lld must have length 3. Got %lld", (long long)dim,
                     (long long)tt_lx_size(values[0], dim));
     return;
   }
@@ -212,6 +234,7 @@ TT_LOWERING(linalg_cross) {
     a[i] = tt_lx_slice_dim(L, values[0], dim, i, i + 1, 1);
     b[i] = tt_lx_slice_dim(L, values[1], dim, i, i + 1, 1);
   }
-  for (int i = 0; i < 3; ++i) out[i] = SUB(MUL(a[(i + 1) % 3], b[(i + 2) % 3]), MUL(a[(i + 2) % 3], b[(i + 1) % 3]));
+  for (int i = 0; i < 3; ++i)
+    out[i] = SUB(MUL(a[(i + 1) % 3], b[(i + 2) % 3]), MUL(a[(i + 2) % 3], b[(i + 1) % 3]));
   tt_l_return(L, tt_b_concatenate(L->b, 3, out, dim));
 }

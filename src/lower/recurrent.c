@@ -11,7 +11,9 @@ static V chunk(tt_lower_t* L, V x, int64_t index, int64_t count) {
   int64_t width = tt_lx_static_size(L, x, 1) / count;
   return tt_lx_slice_dim(L, x, 1, index * width, (index + 1) * width, 1);
 }
-static V cat(tt_lower_t* L, size_t count, V* parts) { return parts[0] ? tt_b_concatenate(L->b, count, parts, 1) : NULL; }
+static V cat(tt_lower_t* L, size_t count, V* parts) {
+  return parts[0] ? tt_b_concatenate(L->b, count, parts, 1) : NULL;
+}
 static V one_minus(tt_lower_t* L, V x) { return SUB(K(x, 1), x); }
 static V sum_batch(tt_lower_t* L, V x) {
   int64_t zero = 0;
@@ -22,7 +24,8 @@ static V sum_batch(tt_lower_t* L, V x) {
 TT_LOWERING(thnn_fused_lstm_cell) {
   V input = tt_l_tensor(L, 0), all = ADD(gates(L, 0, 3), gates(L, 1, 4)), cx = UP(tt_l_tensor(L, 2));
   if (!all || !cx) return;
-  V i = SIGMOID(chunk(L, all, 0, 4)), f = SIGMOID(chunk(L, all, 1, 4)), g = TANH(chunk(L, all, 2, 4)), o = SIGMOID(chunk(L, all, 3, 4));
+  V i = SIGMOID(chunk(L, all, 0, 4)), f = SIGMOID(chunk(L, all, 1, 4)), g = TANH(chunk(L, all, 2, 4)),
+    o = SIGMOID(chunk(L, all, 3, 4));
   V cy = ADD(MUL(f, cx), MUL(i, g)), hy = MUL(o, TANH(cy));
   V parts[4] = {i, f, g, o};
   tt_dtype_t dtype = tt_lx_dtype(input);
@@ -44,20 +47,22 @@ TT_LOWERING(thnn_fused_lstm_cell_backward) {
   if (!gcy) gcy = K(cx, 0);
   V i = chunk(L, w, 0, 4), f = chunk(L, w, 1, 4), g = chunk(L, w, 2, 4), o = chunk(L, w, 3, 4), t = TANH(cy);
   V gc = ADD(MUL(MUL(ghy, o), one_minus(L, MUL(t, t))), gcy);
-  V parts[4] = {MUL(MUL(MUL(gc, g), i), one_minus(L, i)), MUL(MUL(MUL(gc, cx), f), one_minus(L, f)), MUL(MUL(gc, i), one_minus(L, MUL(g, g))),
-                MUL(MUL(MUL(ghy, t), o), one_minus(L, o))};
+  V parts[4] = {MUL(MUL(MUL(gc, g), i), one_minus(L, i)), MUL(MUL(MUL(gc, cx), f), one_minus(L, f)),
+                MUL(MUL(gc, i), one_minus(L, MUL(g, g))), MUL(MUL(MUL(ghy, t), o), one_minus(L, o))};
   V grad = cat(L, 4, parts);
   tt_dtype_t dtype = tt_lx_dtype(workspace);
   tt_l_return(L, CAST(grad, dtype));
   tt_l_return(L, CAST(MUL(gc, f), dtype));
-  if (tt_l_bool(L, 5, false)) tt_l_return(L, CAST(sum_batch(L, grad), dtype)); else tt_l_return_none(L);
+  if (tt_l_bool(L, 5, false)) tt_l_return(L, CAST(sum_batch(L, grad), dtype));
+  else tt_l_return_none(L);
 }
 
 // (input_gates, hidden_gates, hx, input_bias?, hidden_bias?) -> (hy, workspace: r z n hx (hidden n + bias))
 TT_LOWERING(thnn_fused_gru_cell) {
   V input = tt_l_tensor(L, 0), ig = gates(L, 0, 3), hg = gates(L, 1, 4), hx = UP(tt_l_tensor(L, 2));
   if (!ig || !hg || !hx) return;
-  V r = SIGMOID(ADD(chunk(L, ig, 0, 3), chunk(L, hg, 0, 3))), z = SIGMOID(ADD(chunk(L, ig, 1, 3), chunk(L, hg, 1, 3)));
+  V r = SIGMOID(ADD(chunk(L, ig, 0, 3), chunk(L, hg, 0, 3))),
+    z = SIGMOID(ADD(chunk(L, ig, 1, 3), chunk(L, hg, 1, 3)));
   V hn = chunk(L, hg, 2, 3), n = TANH(ADD(chunk(L, ig, 2, 3), MUL(r, hn)));
   V hy = ADD(n, MUL(z, SUB(hx, n)));
   V parts[5] = {r, z, n, hx, hn};
@@ -70,7 +75,8 @@ TT_LOWERING(thnn_fused_gru_cell) {
 TT_LOWERING(thnn_fused_gru_cell_backward) {
   V workspace = tt_l_tensor(L, 1), w = UP(workspace), go = UP(tt_l_tensor(L, 0));
   if (!w || !go) return;
-  V r = chunk(L, w, 0, 5), z = chunk(L, w, 1, 5), n = chunk(L, w, 2, 5), hx = chunk(L, w, 3, 5), hn = chunk(L, w, 4, 5);
+  V r = chunk(L, w, 0, 5), z = chunk(L, w, 1, 5), n = chunk(L, w, 2, 5), hx = chunk(L, w, 3, 5),
+    hn = chunk(L, w, 4, 5);
   V gz = MUL(MUL(MUL(go, SUB(hx, n)), one_minus(L, z)), z);
   V gn = MUL(MUL(go, one_minus(L, z)), one_minus(L, MUL(n, n)));
   V ghn = MUL(gn, r), gr = MUL(MUL(MUL(gn, hn), one_minus(L, r)), r);

@@ -16,7 +16,8 @@ static double source_scale(int64_t in, int64_t out, bool align, double scale) {
 }
 
 // Neighbours and weights of output o: up to 4. Nearest positions are computed in float as PyTorch does.
-static int neighbours(resize_mode_t mode, int64_t o, int64_t in, int64_t out, bool align, double scale, int64_t* index, double* weight) {
+static int neighbours(resize_mode_t mode, int64_t o, int64_t in, int64_t out, bool align, double scale,
+                      int64_t* index, double* weight) {
   double step = source_scale(in, out, align, scale);
   if (mode == NEAREST || mode == NEAREST_EXACT) {
     float position = mode == NEAREST ? (float)o * (float)step : ((float)o + 0.5f) * (float)step;
@@ -33,19 +34,22 @@ static int neighbours(resize_mode_t mode, int64_t o, int64_t in, int64_t out, bo
     weight[0] = 1 - weight[1];
     return 2;
   }
-  const double a = -0.75;   // Keys' cubic convolution (1981), PyTorch's coefficient
+  const double a = -0.75;  // Keys' cubic convolution (1981), PyTorch's coefficient
   int64_t base = (int64_t)floor(position);
   double t = position - (double)base;
   double distance[4] = {t + 1, t, 1 - t, 2 - t};
   for (int k = 0; k < 4; ++k) {
     double d = distance[k];
     index[k] = TT_MIN(TT_MAX(base - 1 + k, (int64_t)0), in - 1);
-    weight[k] = k == 1 || k == 2 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
+    weight[k] =
+        k == 1 || k == 2 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
   }
   return 4;
 }
 
-static V no_memory(tt_lower_t* L) { return tt_builder_fail(L->b, TT_RESOURCE_EXHAUSTED, "out of host memory"); }
+static V no_memory(tt_lower_t* L) {
+  return tt_builder_fail(L->b, TT_RESOURCE_EXHAUSTED, "out of host memory");
+}
 
 static V pick(tt_lower_t* L, V x, int64_t dim, const int64_t* index, int64_t count) {
   if (!x) return NULL;
@@ -62,7 +66,8 @@ static V pick(tt_lower_t* L, V x, int64_t dim, const int64_t* index, int64_t cou
   dims.start_index_map = (tt_i64s_t){&dim, 1};
   dims.index_vector_dim = 1;
   tt_dim_t column[2] = {count, 1};
-  return tt_b_gather(L->b, x, tt_b_reshape(L->b, tt_b_i64s(L->b, (size_t)count, index), 2, column), &dims, slice, true);
+  return tt_b_gather(L->b, x, tt_b_reshape(L->b, tt_b_i64s(L->b, (size_t)count, index), 2, column), &dims,
+                     slice, true);
 }
 
 static V line_of(tt_lower_t* L, const double* values, int64_t count, int64_t dim, V like) {
@@ -71,7 +76,8 @@ static V line_of(tt_lower_t* L, const double* values, int64_t count, int64_t dim
   return like ? tt_lx_along(L, CAST(line, tt_lx_dtype(like)), dim, like) : NULL;
 }
 
-static V resize_gather(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int64_t out, bool align, double scale) {
+static V resize_gather(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int64_t out, bool align,
+                       double scale) {
   int64_t in = tt_lx_static_size(L, x, dim);
   int64_t* index = tt_arena_alloc_array(L->scratch, (size_t)out * 2, sizeof(*index));
   double* weight = tt_arena_alloc_array(L->scratch, (size_t)out * 2, sizeof(*weight));
@@ -88,11 +94,13 @@ static V resize_gather(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int6
   V first = pick(L, x, dim, index, out);
   if (mode != LINEAR) return first;
   V second = pick(L, x, dim, index + out, out);
-  return ADD(MUL(first, line_of(L, weight, out, dim, first)), MUL(second, line_of(L, weight + out, out, dim, second)));
+  return ADD(MUL(first, line_of(L, weight, out, dim, first)),
+             MUL(second, line_of(L, weight + out, out, dim, second)));
 }
 
 // Along `dim` by the [out, in] matrix, or its transpose for gradients.
-static V resize_matrix(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int64_t in, int64_t out, bool align, double scale, bool transposed) {
+static V resize_matrix(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int64_t in, int64_t out,
+                       bool align, double scale, bool transposed) {
   double* matrix = tt_arena_alloc_array(L->scratch, (size_t)(in * out), sizeof(*matrix));
   if (!matrix) return no_memory(L);
   for (int64_t o = 0; o < out; ++o) {
@@ -102,10 +110,14 @@ static V resize_matrix(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int6
     for (int k = 0; k < count; ++k) matrix[o * in + at[k]] += w[k];
   }
   tt_dim_t dims[2] = {out, in};
-  V weights = x ? CAST(tt_b_constant(L->b, tt_b_type(L->b, TT_DTYPE_F64, 2, dims), matrix, false), tt_lx_dtype(x)) : NULL;
+  V weights =
+      x ? CAST(tt_b_constant(L->b, tt_b_type(L->b, TT_DTYPE_F64, 2, dims), matrix, false), tt_lx_dtype(x))
+        : NULL;
   int64_t contract = transposed ? 0 : 1;
   tt_dot_dims_t dot = {{NULL, 0}, {NULL, 0}, {&dim, 1}, {&contract, 1}};
-  return weights ? tt_lx_move_dim(L, tt_b_dot_general(L->b, x, weights, &dot, TT_DTYPE_INVALID), tt_lx_rank(x) - 1, dim) : NULL;
+  return weights ? tt_lx_move_dim(L, tt_b_dot_general(L->b, x, weights, &dot, TT_DTYPE_INVALID),
+                                  tt_lx_rank(x) - 1, dim)
+                 : NULL;
 }
 
 // Scale arguments start at `scale_arg`, one a spatial dimension.
@@ -114,7 +126,9 @@ static void resize(tt_lower_t* L, resize_mode_t mode, int n, bool has_align) {
   tt_i64s_t sizes = tt_l_ints(L, 1);
   if (!x) return;
   if (tt_lx_rank(x) != n + 2 || sizes.size != (size_t)n) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "It is expected output_size equals to %d, but got size %zu (input rank %lld)", n, sizes.size, (long long)tt_lx_rank(x));
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "It is expected output_size equals to %d, but got size %zu (input rank %lld)", n,
+                    sizes.size, (long long)tt_lx_rank(x));
     return;
   }
   bool align = has_align && tt_l_bool(L, 2, false);
@@ -122,8 +136,10 @@ static void resize(tt_lower_t* L, resize_mode_t mode, int n, bool has_align) {
     double scale = tt_l_float(L, (has_align ? 3u : 2u) + (uint32_t)i, 0);
     int64_t in = tt_lx_static_size(L, x, 2 + i);
     if (in < 1 || sizes.data[i] < 1) {
-      tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Input and output sizes should be greater than 0, but got input (%lld) and output (%lld)", (long long)in,
-                      (long long)sizes.data[i]);
+      tt_builder_fail(
+          L->b, TT_INVALID_ARGUMENT,
+          "Input and output sizes should be greater than 0, but got input (%lld) and output (%lld)",
+          (long long)in, (long long)sizes.data[i]);
       return;
     }
     x = mode == CUBIC ? resize_matrix(L, x, 2 + i, mode, in, sizes.data[i], align, scale, false)
@@ -145,8 +161,8 @@ static void resize_backward(tt_lower_t* L, resize_mode_t mode, int n, bool has_a
   tt_l_return(L, x ? CAST(x, tt_lx_dtype(grad)) : NULL);
 }
 
-#define RESIZE(name, mode, n, has_align)                                 \
-  TT_LOWERING(name) { resize(L, mode, n, has_align); }                   \
+#define RESIZE(name, mode, n, has_align)               \
+  TT_LOWERING(name) { resize(L, mode, n, has_align); } \
   TT_LOWERING(name##_backward) { resize_backward(L, mode, n, has_align); }
 RESIZE(upsample_nearest1d, NEAREST, 1, false)
 RESIZE(upsample_nearest2d, NEAREST, 2, false)

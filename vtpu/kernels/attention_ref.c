@@ -40,7 +40,9 @@ static bool attention_supports(const tt_op_t* op, const char** why) {
   *why = "only f16, bf16, f32 and f64 of rank 4";
   for (uint32_t i = 0; i < 3; ++i) {
     const tt_type_t* t = op->operands[i]->type;
-    if (t->rank != 4 || (t->dtype != TT_DTYPE_F32 && t->dtype != TT_DTYPE_F64 && t->dtype != TT_DTYPE_F16 && t->dtype != TT_DTYPE_BF16)) return false;
+    if (t->rank != 4 || (t->dtype != TT_DTYPE_F32 && t->dtype != TT_DTYPE_F64 && t->dtype != TT_DTYPE_F16 &&
+                         t->dtype != TT_DTYPE_BF16))
+      return false;
   }
   return true;
 }
@@ -55,7 +57,8 @@ static tt_status_t attention_encode(const tt_op_t* op, tt_arena_t* arena, tt_k_b
   return TT_OK_STATUS;
 }
 
-static void shapes(attention_t* a, const attention_blob_t* blob, const tt_k_tensor_t* q, const tt_k_tensor_t* k, const tt_k_tensor_t* v, const tt_k_tensor_t* bias) {
+static void shapes(attention_t* a, const attention_blob_t* blob, const tt_k_tensor_t* q,
+                   const tt_k_tensor_t* k, const tt_k_tensor_t* v, const tt_k_tensor_t* bias) {
   memset(a, 0, sizeof(*a));
   a->b = q->dims[0];
   a->h = q->dims[1];
@@ -89,20 +92,23 @@ static size_t backward_stride(const attention_t* a) {
   return tt_align_up((size_t)(a->lk * (2 * a->d + 2 * a->dv + 1) + 2 * a->d + 2 * a->dv) * real, 64);
 }
 
-static size_t forward_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t count, const tt_k_tensor_t* y, size_t results) {
+static size_t forward_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t count,
+                              const tt_k_tensor_t* y, size_t results) {
   (void)threads, (void)count, (void)y, (void)results;
   attention_t a;
   shapes(&a, blob, &x[0], &x[1], &x[2], &x[3]);
   return forward_stride(&a) * (size_t)(a.b * a.h);
 }
-static size_t backward_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t count, const tt_k_tensor_t* y, size_t results) {
+static size_t backward_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t count,
+                               const tt_k_tensor_t* y, size_t results) {
   (void)threads, (void)count, (void)y, (void)results;
   attention_t a;
   shapes(&a, blob, &x[1], &x[2], &x[3], &x[6]);
   return backward_stride(&a) * (size_t)(a.b * a.hk);
 }
 
-static tt_status_t forward_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t count, const tt_k_tensor_t* y, size_t results) {
+static tt_status_t forward_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t count,
+                               const tt_k_tensor_t* y, size_t results) {
   (void)count, (void)results;
   attention_t a;
   shapes(&a, blob, &x[0], &x[1], &x[2], &x[3]);
@@ -110,11 +116,13 @@ static tt_status_t forward_run(const tt_k_env_t* env, const void* blob, const tt
   a.lse = y[1];
   a.scratch = env->scratch;
   a.scratch_stride = forward_stride(&a);
-  tt_pool_run(env->pool, (size_t)(a.b * a.h), a.q.dtype == TT_DTYPE_F64 ? forward_task_f64 : forward_task_f32, &a);
+  tt_pool_run(env->pool, (size_t)(a.b * a.h), a.q.dtype == TT_DTYPE_F64 ? forward_task_f64 : forward_task_f32,
+              &a);
   return TT_OK_STATUS;
 }
 
-static tt_status_t backward_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t count, const tt_k_tensor_t* y, size_t results) {
+static tt_status_t backward_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t count,
+                                const tt_k_tensor_t* y, size_t results) {
   (void)count, (void)results;
   attention_t a;
   shapes(&a, blob, &x[1], &x[2], &x[3], &x[6]);
@@ -126,14 +134,25 @@ static tt_status_t backward_run(const tt_k_env_t* env, const void* blob, const t
   a.dv_out = y[2];
   a.scratch = env->scratch;
   a.scratch_stride = backward_stride(&a);
-  tt_pool_run(env->pool, (size_t)(a.b * a.hk), a.q.dtype == TT_DTYPE_F64 ? backward_task_f64 : backward_task_f32, &a);
+  tt_pool_run(env->pool, (size_t)(a.b * a.hk),
+              a.q.dtype == TT_DTYPE_F64 ? backward_task_f64 : backward_task_f32, &a);
   return TT_OK_STATUS;
 }
 
 const tt_k_op_t tt_k_attention_ref_table[] = {
-    {.name = "tt_k_float_sdpa__generic", .kind = TT_OP_COMPOSITE, .target = "tt.sdpa", .supports = attention_supports, .encode = attention_encode,
-     .scratch_bytes = forward_scratch, .run = forward_run},
-    {.name = "tt_k_float_sdpa_backward__generic", .kind = TT_OP_COMPOSITE, .target = "tt.sdpa_backward", .supports = attention_supports, .encode = attention_encode,
-     .scratch_bytes = backward_scratch, .run = backward_run},
+    {.name = "tt_k_float_sdpa__generic",
+     .kind = TT_OP_COMPOSITE,
+     .target = "tt.sdpa",
+     .supports = attention_supports,
+     .encode = attention_encode,
+     .scratch_bytes = forward_scratch,
+     .run = forward_run},
+    {.name = "tt_k_float_sdpa_backward__generic",
+     .kind = TT_OP_COMPOSITE,
+     .target = "tt.sdpa_backward",
+     .supports = attention_supports,
+     .encode = attention_encode,
+     .scratch_bytes = backward_scratch,
+     .run = backward_run},
     {0},
 };
