@@ -264,8 +264,8 @@ TT_LOWERING(nextafter) {
 // Euclid's loop over the whole tensor: ends when every remainder is zero.
 static V gcd_values(tt_lower_t* L, V x, V y) {
   if (!x || !y) return NULL;
-  V operands[2] = {ABS(x), ABS(y)};
-  if (tt_dtype_is_unsigned_int(tt_lx_dtype(x))) operands[0] = x, operands[1] = y;
+  bool has_sign = !tt_dtype_is_unsigned_int(tt_lx_dtype(x));
+  V operands[2] = {has_sign ? ABS(x) : x, has_sign ? ABS(y) : y};
   tt_op_t* loop = tt_b_while(L->b, 2, operands);
   if (!loop) return NULL;
   tt_block_t* saved = tt_b_region_begin(L->b, loop, 0, 0, NULL);
