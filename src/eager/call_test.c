@@ -259,4 +259,47 @@ TT_TEST(call, hits_allocate_nothing_f1) {
   drop(&x), drop(&y);
 }
 
+// D17: whichever host allocation fails while a program is built and run, the call says so and nothing leaks.
+TT_TEST(call, every_failing_allocation) {
+  fixture_t x, z;
+  TT_EXPECT_OK(fixture_make(&x, TT_DTYPE_F32, SIZES(2, 3), two_by_three));
+  tt_tensor_t pair[2] = {x.view, x.view};
+  pair[0].sizes = pair[1].sizes = x.sizes;
+  pair[0].strides = pair[1].strides = x.strides;
+  tt_arg_t cat[] = {{.kind = TT_ARG_TENSORS, .count = 2, .tensors = pair}, int_arg(0)};
+  tt_arg_t softmax[] = {tensor_arg(&x), int_arg(1), {.kind = TT_ARG_BOOL}};
+  tt_arg_t sum[] = {tensor_arg(&x),
+                    {.kind = TT_ARG_INTS, .count = 1, .ints = (int64_t[]){1}},
+                    {.kind = TT_ARG_BOOL},
+                    none_arg()};
+  struct {
+    const char* name;
+    uint32_t count;
+    const tt_arg_t* args;
+  } calls[] = {{"cat", 2, cat},
+               {"_softmax", 3, softmax},
+               {"sum.dim_IntList", 4, sum},
+               {"std.correction", 4, sum},
+               {"gelu", 1, sum}};
+  for (size_t i = 0; i < TT_ARRAY_LENGTH(calls); ++i) {
+    TT_EXPECT_OK(call_one(calls[i].name, calls[i].count, calls[i].args, &z));
+    drop(&z);
+    for (uint64_t nth = 1; nth < 200; ++nth) {
+      tt_compile_cache_clear();
+      int64_t before = tt_alloc_stats().live_blocks;
+      tt_fault_arm_allocation(nth);
+      tt_status_t status = call_one(calls[i].name, calls[i].count, calls[i].args, &z);
+      bool fired = tt_fault_fired(), ok = tt_status_is_ok(status);
+      tt_fault_arm_allocation(0);
+      if (!ok) TT_EXPECT_EQ(tt_status_code(status), TT_RESOURCE_EXHAUSTED);
+      tt_status_free(status);
+      if (ok) drop(&z);
+      if (!fired) break;
+      tt_compile_cache_clear();
+      TT_EXPECT(tt_alloc_stats().live_blocks <= before + 2);   // a pool of records may have grown
+    }
+  }
+  drop(&x);
+}
+
 int main(int argc, char** argv) { return tt_test_main(argc, argv); }
