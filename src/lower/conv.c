@@ -112,6 +112,13 @@ static V conv_input(tt_lower_t* L, const conv_t* c, V grad, V w, const int64_t* 
   return tt_b_convolution(L->b, grad, swap_groups(L, c, w), &conv);
 }
 
+// Cut to the first `extent` places of each spatial dimension: a transposed convolution whose output padding reaches
+// past its stride has outputs that no input place made.
+static V crop(tt_lower_t* L, const conv_t* c, V x, const int64_t* extent) {
+  for (int i = 0; x && i < c->n; ++i) x = tt_lx_slice_dim(L, x, 2 + i, 0, extent[i], 1);
+  return x;
+}
+
 // Gradient of conv with respect to its weight, whose spatial extents are `kernel`.
 static V conv_weight(tt_lower_t* L, const conv_t* c, V x, V grad, const int64_t* kernel) {
   if (!x || !grad) return NULL;
@@ -197,7 +204,7 @@ static void convolution_backward(tt_lower_t* L, uint32_t first, uint32_t mask_ar
     kernel[i] = tt_lx_size(w, 2 + i);
   }
   // An output padding of a stride or more leaves rows of `grad` that no input reached.
-  V dx = !mask[0] ? NULL : c.transposed ? conv(L, &c, grad, w) : conv_input(L, &c, grad, w, in);
+  V dx = !mask[0] ? NULL : c.transposed ? crop(L, &c, conv(L, &c, grad, w), in) : conv_input(L, &c, grad, w, in);
   for (int i = 0; dx && c.transposed && i < c.n; ++i) {
     if (tt_lx_size(dx, 2 + i) > in[i]) dx = tt_lx_slice_dim(L, dx, 2 + i, 0, in[i], 1);
   }

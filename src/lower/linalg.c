@@ -322,6 +322,7 @@ static V permutation_of(tt_lower_t* L, V pivots, int64_t m) {
   dims[rank - 1] = m;
   V start = tt_b_iota(L->b, tt_b_type(L->b, TT_DTYPE_S32, (size_t)rank, dims), rank - 1);
   if (k == 0) return start;
+  if (k == 0 || m == 0) return start;
   V operands[3] = {tt_b_scalar_i64(L->b, TT_DTYPE_S32, 0), start, CAST(pivots, TT_DTYPE_S32)};
   tt_op_t* op = tt_b_while(L->b, 3, operands);
   if (!op) return NULL;

@@ -178,7 +178,8 @@ static void max_pool(tt_lower_t* L, int n) {
 TT_LOWERING(max_pool2d_with_indices) { max_pool(L, 2); }
 TT_LOWERING(max_pool3d_with_indices) { max_pool(L, 3); }
 
-// Adds grad [.., out] at flat plane indices into zeros of x's shape (gradients of max pooling and unpooling).
+// Puts grad [.., out] at flat plane indices into zeros of x's shape: adds (gradients of max pooling), or replaces
+// in order (kind INVALID: unpooling, where the last of equal indices stays).
 static V scatter_plane(tt_lower_t* L, tt_op_kind_t kind, V grad, V index, V like, int n) {
   if (!grad || !index || !like) return NULL;
   int64_t first = tt_lx_rank(like) - n, planes = 1, plane = 1, taken = 1;

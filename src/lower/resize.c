@@ -1,13 +1,13 @@
 // Up- and downsampling: nearest, linear and cubic, over the last 1 to 3 dimensions.
 //
-// Every mode is separable: one dimension after the other. Forward nearest and linear gather neighbours; cubic and
-// the gradients multiply by the constant interpolation matrix.
+// Every mode is separable: one dimension after the other. Forward nearest and linear gather neighbours; cubic,
+// antialiased and the gradients multiply by the constant interpolation matrix.
 #include <math.h>
 #include <string.h>
 
 #include "lower/expr.h"
 
-typedef enum resize_mode_e { NEAREST, NEAREST_EXACT, LINEAR, CUBIC } resize_mode_t;
+typedef enum resize_mode_e { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_AA, CUBIC_AA } resize_mode_t;
 
 // Source step of one output step; scale <= 0: from the sizes.
 static double source_scale(int64_t in, int64_t out, bool align, double scale) {
@@ -45,6 +45,24 @@ static int neighbours(resize_mode_t mode, int64_t o, int64_t in, int64_t out, bo
         k == 1 || k == 2 ? ((a + 2) * d - (a + 3)) * d * d + 1 : ((a * d - 5 * a) * d + 8 * a) * d - 4 * a;
   }
   return 4;
+}
+
+// Antialiased: row `o` of the matrix, a filter as wide as the step; cubic with a = -0.5 as PIL has it.
+static double filter_aa(resize_mode_t mode, double x) {
+  const double a = -0.5;
+  x = fabs(x);
+  if (mode == LINEAR_AA) return x < 1 ? 1 - x : 0;
+  if (x < 1) return ((a + 2) * x - (a + 3)) * x * x + 1;
+  return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
+}
+static void row_aa(resize_mode_t mode, int64_t o, int64_t in, int64_t out, bool align, double scale, double* row) {
+  // The window is chosen in float as PyTorch does; a weight at its edge is zero or almost.
+  float step = (float)source_scale(in, out, align, scale), half = mode == LINEAR_AA ? 1.0f : 2.0f;
+  float support = step >= 1 ? half * step : half, inverse = step >= 1 ? 1.0f / step : 1.0f, center = step * ((float)o + 0.5f);
+  int64_t low = TT_MAX((int64_t)(center - support + 0.5f), (int64_t)0), high = TT_MIN((int64_t)(center + support + 0.5f), in);
+  double total = 0;
+  for (int64_t i = low; i < high; ++i) total += row[i] = filter_aa(mode, ((float)i - center + 0.5f) * inverse);
+  for (int64_t i = low; i < high && total != 0; ++i) row[i] /= total;
 }
 
 static V no_memory(tt_lower_t* L) {
@@ -106,6 +124,10 @@ static V resize_matrix(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int6
   for (int64_t o = 0; o < out; ++o) {
     int64_t at[4];
     double w[4];
+    if (mode == LINEAR_AA || mode == CUBIC_AA) {
+      row_aa(mode, o, in, out, align, scale, matrix + o * in);
+      continue;
+    }
     int count = neighbours(mode, o, in, out, align, scale, at, w);
     for (int k = 0; k < count; ++k) matrix[o * in + at[k]] += w[k];
   }
@@ -123,6 +145,9 @@ static V resize_matrix(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int6
 // Scale arguments start at `scale_arg`, one a spatial dimension.
 static void resize(tt_lower_t* L, resize_mode_t mode, int n, bool has_align) {
   V input = tt_l_tensor(L, 0), x = input && tt_dtype_is_float(tt_lx_dtype(input)) ? UP(input) : input;
+  // bytes are interpolated in f32, rounded and cut to their range
+  bool bytes = mode >= LINEAR && input && !tt_dtype_is_float(tt_lx_dtype(input));
+  if (bytes) x = CAST(input, TT_DTYPE_F32);
   tt_i64s_t sizes = tt_l_ints(L, 1);
   if (!x) return;
   if (tt_lx_rank(x) != n + 2 || sizes.size != (size_t)n) {
@@ -142,9 +167,10 @@ static void resize(tt_lower_t* L, resize_mode_t mode, int n, bool has_align) {
           (long long)in, (long long)sizes.data[i]);
       return;
     }
-    x = mode == CUBIC ? resize_matrix(L, x, 2 + i, mode, in, sizes.data[i], align, scale, false)
+    x = mode >= CUBIC ? resize_matrix(L, x, 2 + i, mode, in, sizes.data[i], align, scale, false)
                       : resize_gather(L, x, 2 + i, mode, sizes.data[i], align, scale);
   }
+  if (bytes && x) x = tt_b_clamp(L->b, K(x, 0), tt_b_unary(L->b, TT_OP_ROUND_NEAREST_EVEN, x), K(x, 255));
   tt_l_return(L, x ? CAST(x, tt_lx_dtype(input)) : NULL);
 }
 
@@ -174,3 +200,5 @@ RESIZE(upsample_linear1d, LINEAR, 1, true)
 RESIZE(upsample_bilinear2d, LINEAR, 2, true)
 RESIZE(upsample_trilinear3d, LINEAR, 3, true)
 RESIZE(upsample_bicubic2d, CUBIC, 2, true)
+RESIZE(upsample_bilinear2d_aa, LINEAR_AA, 2, true)
+RESIZE(upsample_bicubic2d_aa, CUBIC_AA, 2, true)
