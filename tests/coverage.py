@@ -33,6 +33,24 @@ def _absolute(result):
     return tree_map(lambda t: t.abs() if isinstance(t, torch.Tensor) else t, result)
 
 
+def _thin_svd(result):
+    """The vectors beyond the smaller dimension are any basis."""
+    if not isinstance(result, (tuple, list)):
+        return _absolute(result)
+    u, s, v = result
+    k = s.shape[-1]
+    v = v[..., :k] if v.shape[-1] != k and v.shape[-2] == v.shape[-1] else v
+    return _absolute((u[..., :k], s, v))
+
+
+def _thin_svd_h(result):
+    if not isinstance(result, (tuple, list)):
+        return _absolute(result)
+    u, s, vh = result
+    k = s.shape[-1]
+    return _absolute((u[..., :k], s, vh[..., :k, :]))
+
+
 def _eig(result):
     """Eigenvalues as a set; the vectors are checked by the gradient-free identity in test_linalg."""
     values = result[0] if isinstance(result, (tuple, list)) else result
@@ -42,8 +60,8 @@ def _eig(result):
 
 
 PROCESS = {
-    "svd": _absolute,
-    "linalg.svd": _absolute,
+    "svd": _thin_svd,
+    "linalg.svd": _thin_svd_h,
     "svd_lowrank": _absolute,
     "pca_lowrank": _absolute,
     "linalg.eigh": _absolute,
@@ -75,6 +93,10 @@ def tolerance(op, dtype, table):
                 rtol = max(rtol, decorator.d[dtype].rtol)
                 atol = max(atol, decorator.d[dtype].atol)
     return rtol, atol
+
+
+# Arguments that PyTorch itself wants on the CPU, whatever the device.
+HOST_ARGUMENTS = ("tensor_split",)
 
 
 def to_tpu(value, grad):
@@ -110,7 +132,42 @@ def on_cpu(value, grad):
 
 
 class Wrong(Exception):
-    pass
+    """values: only numbers differ."""
+
+    def __init__(self, text, values=False):
+        super().__init__(text)
+        self.values = values
+
+
+WIDE = {torch.float32: torch.float64, torch.complex64: torch.complex128, torch.float16: torch.float64,
+        torch.bfloat16: torch.float64, torch.complex32: torch.complex128}
+
+
+def widened(value):
+    def widen(t):
+        if isinstance(t, torch.Tensor):
+            wide = t.detach().to(WIDE.get(t.dtype, t.dtype))
+            return wide.requires_grad_() if t.requires_grad else wide
+        return WIDE.get(t, t) if isinstance(t, torch.dtype) else t
+    return tree_map(widen, value)
+
+
+def as_near(tpu, cpu, exact, rtol, atol):
+    """Whether tpu is about as near to the float64 result as the CPU is (within twice its largest error)."""
+    left, right, true = tree_flatten(tpu)[0], tree_flatten(cpu)[0], tree_flatten(exact)[0]
+    if not len(left) == len(right) == len(true):
+        return False
+    for a, b, t in zip(left, right, true):
+        if not isinstance(t, torch.Tensor) or not (t.dtype.is_floating_point or t.dtype.is_complex):
+            continue
+        a, b, t = a.detach().cpu().to(t.dtype), b.detach().to(t.dtype), t.detach()
+        off, theirs = (a - t).abs(), (b - t).abs()
+        same = (a == t) | (torch.isnan(a.abs()) & torch.isnan(t.abs()))
+        finite = theirs[torch.isfinite(theirs)]
+        bound = 2 * (finite.max() if finite.numel() else 0) + atol + rtol * t.abs()
+        if not bool((same | (off <= bound)).all()):
+            return False
+    return True
 
 
 def compare(tpu, cpu, rtol, atol, values=True, what="result"):
@@ -138,13 +195,15 @@ def compare(tpu, cpu, rtol, atol, values=True, what="result"):
                 torch.testing.assert_close(a, b.detach(), rtol=rtol if floating else 0, atol=atol if floating else 0,
                                            equal_nan=True)
             except AssertionError as error:
-                raise Wrong(f"{what} {k} {b.dtype} {list(b.shape)}: " + " ".join(str(error).split())[:300])
+                text = f"{what} {k} {b.dtype} {list(b.shape)}: " + " ".join(str(error).split())[:300]
+                raise Wrong(text, values=True)
 
 
 @functools.cache
 def cotangent(shape, dtype):
     generator = torch.Generator().manual_seed(7)
-    return torch.randn(shape, dtype=dtype, generator=generator)
+    narrow = {torch.float64: torch.float32, torch.complex128: torch.complex64}.get(dtype, dtype)
+    return torch.randn(shape, dtype=narrow, generator=generator).to(dtype)
 
 
 def gradients(result, inputs, process):
@@ -169,8 +228,10 @@ def is_random(op, triple, first):
         return True
     seed = torch.manual_seed
     try:
-        torch.manual_seed = lambda value: seed(value + 57)   # some ops of op_db seed themselves
-        compare(call(op, on_cpu(triple, False)), first, 1e-6, 1e-6)
+        small = sum(t.numel() for t in tree_flatten(first)[0] if isinstance(t, torch.Tensor)) < 16
+        for other in (57, 1001, 77777, 31) if small else (57,):
+            torch.manual_seed = lambda value, other=other: seed(value + other)   # some ops of op_db seed themselves
+            compare(call(op, on_cpu(triple, False)), first, 1e-6, 1e-6)
         return False
     except Wrong:
         return True
@@ -220,12 +281,37 @@ def judge(op, dtype, mode="grad", spread=False, count=SAMPLES):
         try:
             where = f"sample {k}"
             tpu_triple = to_tpu(triple, grad)
+            if op.name in HOST_ARGUMENTS:
+                tpu_triple = (tpu_triple[0], triple[1], triple[2])
             tpu = call(op, tpu_triple)
-            compare(process_result(tpu), process_result(expected), *tolerance(op, dtype, FORWARD), values=not random)
+            def referee(error, tpu, cpu, backward, table):
+                """Float64 decides where float32 results differ."""
+                if not error.values or dtype not in WIDE:
+                    raise error
+                try:
+                    wide = widened(triple)
+                    exact = call(op, wide)
+                    if backward:
+                        exact = gradients(exact, wide, sample.output_process_fn_grad)
+                    else:
+                        exact = process_result(exact)
+                except Exception:
+                    raise error
+                if not as_near(tpu, cpu, exact, *tolerance(op, dtype, table)):
+                    raise error
+
+            ours, theirs = process_result(tpu), process_result(expected)
+            try:
+                compare(ours, theirs, *tolerance(op, dtype, FORWARD), values=not random)
+            except Wrong as error:
+                referee(error, ours, theirs, False, FORWARD)
             if cpu_grads is not None:
                 where = f"sample {k} backward"
                 tpu_grads = gradients(tpu, tpu_triple, sample.output_process_fn_grad)
-                compare(tpu_grads, cpu_grads, *tolerance(op, dtype, GRAD), what="gradient")
+                try:
+                    compare(tpu_grads, cpu_grads, *tolerance(op, dtype, GRAD), what="gradient")
+                except Wrong as error:
+                    referee(error, tpu_grads, cpu_grads, True, GRAD)
             torch.tpu.synchronize()
             verdict["samples"] += 1
             verdict["status"] = "pass"

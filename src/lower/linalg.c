@@ -93,7 +93,7 @@ static V no_values(tt_lower_t* L, tt_dtype_t dtype) {
 
 // First failure in a batch of infos as a check: 0 everywhere is fine.
 static void check_info(tt_lower_t* L, V info, const char* message) {
-  if (!info) return;
+  if (!info || tt_type_elems(info->type) == 0) return;
   V worst = tt_lx_reduce_all(L, TT_OP_MAXIMUM, info);
   if (worst) tt_b_check(L->b, EQ(worst, K(worst, 0)), TT_INVALID_ARGUMENT, message, 1, &worst);
 }
