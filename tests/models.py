@@ -146,7 +146,7 @@ def catalogue():
         return lambda g: torch.randn(2, 3, size, size, generator=g)
     return {
         "mlp": (lambda: nn.Sequential(nn.Linear(20, 32), nn.ReLU(), nn.Linear(32, 32), nn.Tanh(), nn.Linear(32, 7)), lambda g: torch.randn(8, 20, generator=g)),
-        "resnet18": (ResNet18, images(32)),
+        "resnet18": (ResNet18, images(64)),
         "vit": (ViT, images(16)),
         "unet": (UNet, images(16)),
         "gpt": (lambda: GPT(vocab=64, dim=32, layers=2, heads=4, length=16), lambda g: torch.randint(0, 64, (3, 16), generator=g)),
