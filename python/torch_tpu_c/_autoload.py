@@ -112,6 +112,8 @@ def register() -> None:
         return
     import torch
 
+    if _state["registered"]:   # by torch's own autoload, within that import
+        return
     if _state["reason"] is None or not hasattr(torch, "tpu"):
         _state["reason"] = _problem(torch)
     if _state["reason"] is not None:
