@@ -8,8 +8,8 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "kernels/gemm_amx.h"
 #include "kernels/gemm_isa.h"
+#include "kernels/gemm_tile.h"
 #include "kernels/loops.h"
 
 const tt_gemm_isa_t* tt_gemm_isa(void) {
@@ -39,6 +39,20 @@ tt_gemm_pack_fn_t tt_gemm_pack(tt_dtype_t dtype) {
   const tt_gemm_source_t* source = isa ? source_of(isa, dtype) : NULL;
   return source ? source->pack : NULL;
 }
+// The unit for products of this dtype and shape; NULL: widened, or none.
+static const tt_gemm_tile_isa_t* tile_isa(tt_dtype_t dtype) {
+#if defined(__x86_64__)
+  const tt_isa_t isa = tt_k_isa();
+  const tt_gemm_tile_isa_t* unit = isa >= TT_ISA_AMX ? &tt_gemm_tile__amx : isa >= TT_ISA_AVX512BF16 ? &tt_gemm_tile__avx512bf16 : NULL;
+  if (unit && (dtype == TT_DTYPE_BF16 || (unit->bytes && (dtype == TT_DTYPE_S8 || dtype == TT_DTYPE_U8)))) return unit;
+#endif
+  (void)dtype;
+  return NULL;
+}
+static const tt_gemm_tile_isa_t* tile_unit(const tt_gemm_t* g) {
+  if (g->dtype == TT_DTYPE_BF16 && (TT_MIN(g->m, g->n) < 3 || (double)g->m * (double)g->n * (double)g->k < 8192)) return NULL;
+  return tile_isa(g->dtype);
+}
 bool tt_gemm_supports(tt_dtype_t dtype, tt_dtype_t c_dtype) {
   if (!tt_gemm_isa()) return false;
   switch (dtype) {
@@ -47,7 +61,7 @@ bool tt_gemm_supports(tt_dtype_t dtype, tt_dtype_t c_dtype) {
     case TT_DTYPE_BF16:
     case TT_DTYPE_F16: return c_dtype == dtype || c_dtype == TT_DTYPE_F32;
     case TT_DTYPE_S8:
-    case TT_DTYPE_U8: return c_dtype == TT_DTYPE_S32 && tt_gemm_amx_supports(dtype);
+    case TT_DTYPE_U8: return c_dtype == TT_DTYPE_S32 && tile_isa(dtype);
     default: return false;
   }
 }
@@ -378,7 +392,8 @@ static bool is_empty(const tt_gemm_t* g) {
 }
 size_t tt_gemm_scratch_bytes(const tt_gemm_t* g, int threads) {
   if (is_empty(g) || g->k <= 0) return 0;
-  if (tt_gemm_amx_takes(g)) return tt_gemm_amx_scratch_bytes(g, threads);
+  const tt_gemm_tile_isa_t* unit = tile_unit(g);
+  if (unit) return unit->scratch_bytes(g, threads);
   plan_t p;
   plan_make(&p, g);
   const size_t tasks = (size_t)(p.groups * p.m_tiles * p.n_tiles);
@@ -402,8 +417,9 @@ void tt_gemm_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
     if (!g->accumulate) zero_c(g);
     return;
   }
-  if (tt_gemm_amx_takes(g)) {
-    tt_gemm_amx_run(pool, g, scratch);
+  const tt_gemm_tile_isa_t* unit = tile_unit(g);
+  if (unit) {
+    unit->run(pool, g, scratch);
     return;
   }
   run_t r = {.scratch = scratch};

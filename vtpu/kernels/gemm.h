@@ -5,8 +5,9 @@
 //   c = (s_0 + s_1) + s_2 + ...,  s_i = fma chain from 0 over the i-th TT_GEMM_KC values of k, in order
 // (accumulate: C takes the place of the 0 before s_0). So M = 1 (decoding) and M = 512 give a row the same bits, and
 // transposed views the same as copies. K = 0 gives zeros (accumulate: C as it was).
-// bf16 and f16 widen to f32 and are rounded once at the end; with AMX, products with m and n past a small limit run on
-// the tile unit instead (f32 accumulation in the unit's own order): by shape alone, so strides do not matter there either.
+// bf16 and f16 widen to f32 and are rounded once at the end; on CPUs with a bf16 unit (AMX,
+// vdpbf16ps) products past a small size run there instead, in the unit's own order of f32 sums and with denormals as
+// zeros: by shape alone, so strides do not matter there either.
 // s8 and u8 products are exact modulo 2^32.
 //
 // Work is split by shape alone. `threads` only sizes the scratch.
@@ -21,7 +22,7 @@
 typedef struct tt_gemm_s {
   tt_dtype_t dtype;             // of A and B: F32, F64, BF16, F16, S8, U8
   tt_dtype_t c_dtype;           // F32 -> F32; F64 -> F64; BF16, F16 -> the same or F32; S8, U8 -> S32
-  bool accumulate;              // C += A B; only c_dtype F32, F64
+  bool accumulate;              // C += A B; only c_dtype F32, F64, S32
   uint32_t batch_rank;          // dims of the batch, with strides in elements; 0: one product
   int64_t batch[TT_GEMM_MAX_BATCH_RANK];
   int64_t a_batch[TT_GEMM_MAX_BATCH_RANK], b_batch[TT_GEMM_MAX_BATCH_RANK], c_batch[TT_GEMM_MAX_BATCH_RANK];

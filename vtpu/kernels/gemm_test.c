@@ -109,11 +109,16 @@ static void run(tt_dtype_t dtype, tt_dtype_t c_dtype, shape_t s, layout_t la, la
   }
   double* out = malloc((size_t)(s.batch * s.m * s.n) * 8 + 8);
   bool ok = true;
+  double *row = malloc((size_t)s.k * 8 + 8), *columns = malloc((size_t)(s.k * s.n) * 8 + 8);
   for (int64_t x = 0, at = 0; x < s.batch && ok; ++x) {
+    for (int64_t j = 0; j < s.n && !*first; ++j)
+      for (int64_t k = 0; k < s.k; ++k) columns[j * s.k + k] = get(&b, dtype, x, k, j);
     for (int64_t i = 0; i < s.m && ok; ++i) {
+      for (int64_t k = 0; k < s.k && !*first; ++k) row[k] = get(&a, dtype, x, i, k);
       for (int64_t j = 0; j < s.n; ++j, ++at) {
         double want = before[at];
-        for (int64_t k = 0; k < s.k; ++k) want += get(&a, dtype, x, i, k) * get(&b, dtype, x, k, j);
+        if (*first) want = (*first)[at];   // held against the sums when it was made
+        else for (int64_t k = 0; k < s.k; ++k) want += row[k] * columns[j * s.k + k];
         out[at] = get(&c, c_dtype, x, i, j);
         if (!(fabs(out[at] - want) <= tolerance(dtype, c_dtype, s.k)) || (*first && (*first)[at] != out[at])) {
           TT_TEST_FAIL("%s, %s to %s, [%lld x] %lld x %lld x %lld, layouts %d %d %d%s, %d threads: C[%lld, %lld, %lld] is %.9g, expected %.9g%s",
@@ -130,6 +135,8 @@ static void run(tt_dtype_t dtype, tt_dtype_t c_dtype, shape_t s, layout_t la, la
   if (ok && memcmp(whole, c.block, c.bytes + 128) != 0) TT_TEST_FAIL("wrote between C's elements, %lld x %lld x %lld", (long long)s.m, (long long)s.n, (long long)s.k);
   if (!*first && ok) *first = out;
   else free(out);
+  free(row);
+  free(columns);
   free(before);
   free(whole);
   free(scratch);
@@ -167,17 +174,42 @@ TT_TEST(gemm, float_dtypes) {
   }
   tt_k_isa_set(tt_k_isa_supported());
 }
+static const shape_t unit_shapes[] = {
+    {1, 16, 16, 32}, {1, 20, 37, 45}, {2, 33, 65, 70}, {1, 3, 700, 1100}, {1, 500, 5, 600}, {1, 31, 200, 1025}, {1, 300, 530, 130}, {1, 64, 64, 1537},
+    {3, 40, 100, 64}, {1, 48, 17, 3},
+};
+TT_TEST(gemm, units) {
+  static const tt_dtype_t pairs[][2] = {{TT_DTYPE_BF16, TT_DTYPE_BF16}, {TT_DTYPE_BF16, TT_DTYPE_F32}, {TT_DTYPE_S8, TT_DTYPE_S32}, {TT_DTYPE_U8, TT_DTYPE_S32}};
+  for (size_t v = 2; v < TT_ARRAY_LENGTH(isas); ++v) {
+    if (isas[v] > tt_k_isa_supported()) continue;
+    tt_k_isa_set(isas[v]);
+    for (size_t p = 0; p < TT_ARRAY_LENGTH(pairs); ++p) {
+      if (!tt_gemm_supports(pairs[p][0], pairs[p][1])) continue;
+      for (size_t s = 0; s < TT_ARRAY_LENGTH(shapes) + TT_ARRAY_LENGTH(unit_shapes); ++s) {
+        const shape_t shape = s < TT_ARRAY_LENGTH(shapes) ? shapes[s] : unit_shapes[s - TT_ARRAY_LENGTH(shapes)];
+        double* first = NULL;
+        run(pairs[p][0], pairs[p][1], shape, ROWS, ROWS, ROWS, false, 2, &first);
+        run(pairs[p][0], pairs[p][1], shape, COLUMNS, COLUMNS, COLUMNS, false, 1, &first);
+        run(pairs[p][0], pairs[p][1], shape, BACK, SPREAD, SPREAD, false, 3, &first);
+        free(first);
+      }
+    }
+  }
+  tt_k_isa_set(tt_k_isa_supported());
+}
 TT_TEST(gemm, accumulates) {
-  for (int wide = 0; wide < 2; ++wide) {
-    const tt_dtype_t dtype = wide ? TT_DTYPE_F64 : TT_DTYPE_F32;
+  static const tt_dtype_t pairs[][2] = {{TT_DTYPE_F32, TT_DTYPE_F32}, {TT_DTYPE_F64, TT_DTYPE_F64}, {TT_DTYPE_BF16, TT_DTYPE_F32}, {TT_DTYPE_S8, TT_DTYPE_S32}};
+  for (size_t p = 0; p < TT_ARRAY_LENGTH(pairs); ++p) {
+    const tt_dtype_t dtype = pairs[p][0], c_dtype = pairs[p][1];
     for (size_t s = 0; s < TT_ARRAY_LENGTH(shapes); ++s) {
-      for (size_t v = 0; v < 2; ++v) {
+      for (size_t v = 0; v < TT_ARRAY_LENGTH(isas); ++v) {
         if (isas[v] > tt_k_isa_supported()) continue;
         tt_k_isa_set(isas[v]);
+        if (!tt_gemm_supports(dtype, c_dtype)) continue;
         double* first = NULL;
-        run(dtype, dtype, shapes[s], ROWS, ROWS, ROWS, true, 2, &first);
-        run(dtype, dtype, shapes[s], ROWS, COLUMNS, SPREAD, true, 1, &first);
-        run(dtype, dtype, shapes[s], SPREAD, BACK, COLUMNS, true, 1, &first);
+        run(dtype, c_dtype, shapes[s], ROWS, ROWS, ROWS, true, 2, &first);
+        run(dtype, c_dtype, shapes[s], ROWS, COLUMNS, SPREAD, true, 1, &first);
+        run(dtype, c_dtype, shapes[s], SPREAD, BACK, COLUMNS, true, 1, &first);
         free(first);
       }
     }

@@ -165,9 +165,9 @@ static tt_status_t matmul_run(const tt_k_env_t* env, const void* blob, const tt_
 }
 
 const tt_k_op_t tt_k_matmul_table[] = {
-    {.name = "tt_k_float_dot_general_packed__avx2", .kind = TT_OP_DOT_GENERAL, .isa = TT_ISA_AVX2, .strided_operands = 3,
+    {.name = "tt_k_any_dot_general_packed__avx2", .kind = TT_OP_DOT_GENERAL, .isa = TT_ISA_AVX2, .strided_operands = 3,
      .supports = matmul_supports, .encode = matmul_encode, .scratch_bytes = matmul_scratch, .run = matmul_run},
-    {.name = "tt_k_float_dot_packed__avx2", .kind = TT_OP_DOT, .isa = TT_ISA_AVX2, .strided_operands = 3,
+    {.name = "tt_k_any_dot_packed__avx2", .kind = TT_OP_DOT, .isa = TT_ISA_AVX2, .strided_operands = 3,
      .supports = matmul_supports, .encode = matmul_encode, .scratch_bytes = matmul_scratch, .run = matmul_run},
     {0},
 };
