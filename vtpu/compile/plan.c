@@ -11,6 +11,7 @@
 #include "compile/internal.h"
 #include "compile/plan_load.h"
 #include "exec/pool.h"
+#include "ir/precision.h"
 
 // Op and dtype numbers, struct layouts: a plan made by another build is refused.
 uint32_t tt_plan_fingerprint(void) {
@@ -143,6 +144,11 @@ static int64_t module_count(const tt_module_t* module, tt_attr_name_t name) {
 
 tt_status_t tt_plan_compile(const tt_module_t* module, const tt_plan_options_t* options, tt_plan_t** out_plan) {
   *out_plan = NULL;
+  tt_module_t* rounded = NULL;
+  if (options && options->matmul_passes) {
+    TT_RETURN_IF_ERROR(tt_module_round_products(module, options->matmul_passes, &rounded));
+    module = rounded;
+  }
   tc_t c;
   memset(&c, 0, sizeof c);
   tt_arena_initialize(&c.arena);
@@ -160,6 +166,7 @@ tt_status_t tt_plan_compile(const tt_module_t* module, const tt_plan_options_t* 
   tc_write(&c, &bytes, &size);
   tt_status_t status = c.status;
   tt_arena_deinitialize(&c.arena);
+  tt_module_release(rounded);
 #ifdef TT_DEBUG
   if (tt_status_is_ok(status)) status = tt_plan_validate(bytes, size);
   if (!tt_status_is_ok(status)) { tt_free(bytes); bytes = NULL; }
