@@ -1,0 +1,87 @@
+// Convolution's packing and direct kernels, AVX-512.
+#include <immintrin.h>
+
+#include "kernels/conv_isa.h"
+
+// Exchanges the off-diagonal blocks of s lanes of rows that are s apart; LO and HI: where lane i of both comes from.
+#define LO(i, s, w) ((i) & (s) ? (i) - (s) + (w) : (i))
+#define HI(i, s, w) ((i) & (s) ? (i) + (w) : (i) + (s))
+#define LANES8(f, s, w) f(0, s, w), f(1, s, w), f(2, s, w), f(3, s, w), f(4, s, w), f(5, s, w), f(6, s, w), f(7, s, w)
+#define LANES16(f, s, w) \
+  LANES8(f, s, w), f(8, s, w), f(9, s, w), f(10, s, w), f(11, s, w), f(12, s, w), f(13, s, w), f(14, s, w), f(15, s, w)
+typedef float f32x16_t __attribute__((vector_size(64)));
+typedef int32_t s32x16_t __attribute__((vector_size(64)));
+typedef double f64x8_t __attribute__((vector_size(64)));
+typedef int64_t s64x8_t __attribute__((vector_size(64)));
+
+#define SWAP(r, s, w, V, I, M, LANES)                                                                  \
+  _Pragma("GCC unroll 16") for (int i = 0; i < w; ++i) {                                               \
+    if (i & (s)) continue;                                                                             \
+    const V x = (V)(r)[i], y = (V)(r)[i + (s)];                                                        \
+    (r)[i] = (M)__builtin_shuffle(x, y, (I){LANES(LO, s, w)});                                         \
+    (r)[i + (s)] = (M)__builtin_shuffle(x, y, (I){LANES(HI, s, w)});                                   \
+  }
+static inline __attribute__((always_inline)) void transpose_f32(__m512* r) {
+  SWAP(r, 8, 16, f32x16_t, s32x16_t, __m512, LANES16)
+  SWAP(r, 4, 16, f32x16_t, s32x16_t, __m512, LANES16)
+  SWAP(r, 2, 16, f32x16_t, s32x16_t, __m512, LANES16)
+  SWAP(r, 1, 16, f32x16_t, s32x16_t, __m512, LANES16)
+}
+static inline __attribute__((always_inline)) void transpose_f64(__m512d* r) {
+  SWAP(r, 4, 8, f64x8_t, s64x8_t, __m512d, LANES8)
+  SWAP(r, 2, 8, f64x8_t, s64x8_t, __m512d, LANES8)
+  SWAP(r, 1, 8, f64x8_t, s64x8_t, __m512d, LANES8)
+}
+
+#define DIRECT_1 7
+#define DIRECT_2 7
+#define DIRECT_3 7
+#define DIRECT_4 6
+
+#define T float
+#define V __m512
+#define W 16
+#define NAME(x) f32_##x
+#define V_ZERO() _mm512_setzero_ps()
+#define V_LOAD(p) _mm512_loadu_ps(p)
+#define V_STORE(p, v) _mm512_storeu_ps(p, v)
+#define V_LOAD_PART(p, n) _mm512_maskz_loadu_ps((__mmask16)((1u << (n)) - 1), p)
+#define V_STORE_PART(p, n, v) _mm512_mask_storeu_ps(p, (__mmask16)((1u << (n)) - 1), v)
+#define V_SET1(x) _mm512_set1_ps(x)
+#define V_FMA(x, y, z) _mm512_fmadd_ps(x, y, z)
+#define V_ADD(x, y) _mm512_add_ps(x, y)
+#define V_TRANSPOSE(r) transpose_f32(r)
+#include "kernels/conv_impl.h"
+#undef T
+#undef V
+#undef W
+#undef NAME
+#undef V_ZERO
+#undef V_LOAD
+#undef V_STORE
+#undef V_LOAD_PART
+#undef V_STORE_PART
+#undef V_SET1
+#undef V_FMA
+#undef V_ADD
+#undef V_TRANSPOSE
+
+#define T double
+#define V __m512d
+#define W 8
+#define NAME(x) f64_##x
+#define V_ZERO() _mm512_setzero_pd()
+#define V_LOAD(p) _mm512_loadu_pd(p)
+#define V_STORE(p, v) _mm512_storeu_pd(p, v)
+#define V_LOAD_PART(p, n) _mm512_maskz_loadu_pd((__mmask8)((1u << (n)) - 1), p)
+#define V_STORE_PART(p, n, v) _mm512_mask_storeu_pd(p, (__mmask8)((1u << (n)) - 1), v)
+#define V_SET1(x) _mm512_set1_pd(x)
+#define V_FMA(x, y, z) _mm512_fmadd_pd(x, y, z)
+#define V_ADD(x, y) _mm512_add_pd(x, y)
+#define V_TRANSPOSE(r) transpose_f64(r)
+#include "kernels/conv_impl.h"
+
+const tt_conv_isa_t tt_conv_isa__avx512 = {
+    .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots},
+    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots},
+};
