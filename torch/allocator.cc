@@ -1,5 +1,5 @@
-// The device allocator. A DataPtr's pointer is the storage's address (reserved, never dereferenced), its context
-// the core's storage itself, so that a kernel reaches it with one load.
+// The device allocator. A DataPtr's pointer is the storage's address (reserved, never
+// dereferenced), its context the core's storage itself, so that a kernel reaches it with one load.
 #include <c10/core/CachingDeviceAllocator.h>
 
 #include "shim.h"
@@ -14,7 +14,8 @@ c10::DataPtr wrap_storage(tt_storage_t* storage, c10::Device device) {
 
 namespace {
 
-// An empty storage for StorageImpls that point nowhere (storage.resize_(0) of a null one): one a device, kept.
+// An empty storage for StorageImpls that point nowhere (storage.resize_(0) of a null one): one a
+// device, kept.
 tt_storage_t* empty_storage(int device) {
   static tt_storage_t* storages[64];
   static std::mutex mutex;
@@ -31,7 +32,8 @@ struct TpuAllocator final : public c10::DeviceAllocator {
     check(tt_storage_allocate(device, bytes, &storage));
     return wrap_storage(storage, c10::Device(kTpu, static_cast<c10::DeviceIndex>(device)));
   }
-  // The context is not the pointer itself: COW contexts of c10 are refused (see _lazy_clone in factories.cc).
+  // The context is not the pointer itself: COW contexts of c10 are refused (see _lazy_clone in
+  // factories.cc).
   bool is_simple_data_ptr(const c10::DataPtr&) const override { return false; }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void* dest, const void* src, size_t bytes) const override {
@@ -87,7 +89,7 @@ struct TpuAllocator final : public c10::DeviceAllocator {
 TpuAllocator g_allocator;
 REGISTER_ALLOCATOR(kTpu, &g_allocator);
 
-}  // namespace
+}   // namespace
 
 c10::Allocator* allocator() { return &g_allocator; }
 
@@ -95,10 +97,11 @@ tt_storage_t* storage_slow(const c10::StorageImpl* storage, size_t* byte_offset)
   TORCH_CHECK(storage, "tpu: the tensor has no storage");
   const c10::DataPtr& data = storage->data_ptr();
   if (!data.get()) return empty_storage(storage->device().index());
-  // torch wraps data_ptr() of a device storage with from_blob in places (pickle): no context, only an address.
+  // torch wraps data_ptr() of a device storage with from_blob in places (pickle): no context, only
+  // an address.
   tt_storage_t* found = tt_storage_from_address(data.get(), byte_offset);
   TORCH_CHECK(found, "tpu: ", data.get(), " is not the address of a tpu storage");
   return found;
 }
 
-}  // namespace tpu
+}   // namespace tpu

@@ -18,14 +18,17 @@ TORCH_LIBRARY_IMPL(aten, AutocastPrivateUse1, m) {
   AT_FORALL_FP32_SET_OPT_DTYPE(TPU_FP32_DTYPE)
   AT_FORALL_DIFFERENT_REDISPATCH_SIGNATURE(KERNEL_DIFFERENT_REDISPATCH_SIGNATURE_PRIVATEUSEONE)
   AT_FORALL_PROMOTE(TPU_PROMOTE)
-  m.impl("binary_cross_entropy", [](const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
-                                    int64_t) -> at::Tensor {
-    TORCH_CHECK(false,
-                "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe to autocast.\n"
-                "Use torch.nn.functional.binary_cross_entropy_with_logits or torch.nn.BCEWithLogitsLoss, which are "
-                "safe to autocast.");
-  });
+  m.impl("binary_cross_entropy",
+         [](const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
+            int64_t) -> at::Tensor {
+           TORCH_CHECK(false,
+                       "torch.nn.functional.binary_cross_entropy and torch.nn.BCELoss are unsafe "
+                       "to autocast.\n"
+                       "Use torch.nn.functional.binary_cross_entropy_with_logits or "
+                       "torch.nn.BCEWithLogitsLoss, which are "
+                       "safe to autocast.");
+         });
 }
 
-}  // namespace
-}  // namespace at::autocast
+}   // namespace
+}   // namespace at::autocast

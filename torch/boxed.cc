@@ -1,9 +1,9 @@
 // The boxed entry: one functor for every overload of the core's table.
 //
-// The stack is read in place (no reference counts); records live in the frame. Nothing on the stack is changed
-// before the call has succeeded, so that the fallback finds it whole. What torch's generated kernels would check is
-// checked here: one device (0-dim CPU tensors and, where allowed, CPU indices excepted), overlap of written
-// arguments, the resize warning of out=.
+// The stack is read in place (no reference counts); records live in the frame. Nothing on the stack
+// is changed before the call has succeeded, so that the fallback finds it whole. What torch's
+// generated kernels would check is checked here: one device (0-dim CPU tensors and, where allowed,
+// CPU indices excepted), overlap of written arguments, the resize warning of out=.
 #include "boxed.h"
 
 #include <ATen/MemoryOverlap.h>
@@ -40,7 +40,7 @@ class Scratch {
 
 struct Frame {
   const Plan& plan;
-  const IValue* base;              // the overload's arguments
+  const IValue* base;   // the overload's arguments
   int device = -1;
   Scratch scratch;
   c10::SmallVector<at::Tensor, 2> held;   // temporaries that records point into
@@ -50,13 +50,15 @@ struct Frame {
 };
 
 [[noreturn]] C10_NOINLINE void raise_devices(const Plan& plan, c10::Device a, c10::Device b) {
-  TORCH_CHECK(false, "Expected all tensors to be on the same device, but found at least two devices, ", a, " and ", b,
-              "! (when checking arguments of ", plan.name, ")");
+  TORCH_CHECK(false,
+              "Expected all tensors to be on the same device, but found at least two devices, ", a,
+              " and ", b, "! (when checking arguments of ", plan.name, ")");
 }
 
 C10_NOINLINE int find_device(const Plan& plan, const IValue* base) {
   const auto of = [](const IValue& value) {
-    return value.isTensor() && value.toTensor().defined() && is_tpu(value.toTensor().unsafeGetTensorImpl())
+    return value.isTensor() && value.toTensor().defined() &&
+                   is_tpu(value.toTensor().unsafeGetTensorImpl())
                ? static_cast<int>(value.toTensor().device().index())
                : -1;
   };
@@ -74,12 +76,15 @@ C10_NOINLINE int find_device(const Plan& plan, const IValue* base) {
 }
 
 // A tensor that is not on the device, or that carries conj / neg bits.
-C10_NOINLINE void describe_other(Frame& frame, const at::Tensor& tensor, bool written, tt_tensor_t* out) {
+C10_NOINLINE void describe_other(Frame& frame, const at::Tensor& tensor, bool written,
+                                 tt_tensor_t* out) {
   auto* impl = tensor.unsafeGetTensorImpl();
-  const c10::Device mine(kTpu, static_cast<c10::DeviceIndex>(
-                                   frame.device >= 0 ? frame.device : find_device(frame.plan, frame.base)));
+  const c10::Device mine(
+      kTpu, static_cast<c10::DeviceIndex>(frame.device >= 0 ? frame.device
+                                                            : find_device(frame.plan, frame.base)));
   if (is_tpu(impl)) {
-    TORCH_CHECK_NOT_IMPLEMENTED(!written, frame.plan.name, " on tpu: writing to a tensor with the conjugate or negative bit");
+    TORCH_CHECK_NOT_IMPLEMENTED(!written, frame.plan.name,
+                                " on tpu: writing to a tensor with the conjugate or negative bit");
     frame.held.push_back(tensor.resolve_conj().resolve_neg());
     describe(frame.held.back(), out);
     return;
@@ -101,7 +106,8 @@ C10_NOINLINE void describe_other(Frame& frame, const at::Tensor& tensor, bool wr
     frame.held.push_back(std::move(plain));
     return;
   }
-  if (written || !(frame.plan.flags & TT_ATEN_MIXED_DEVICE)) raise_devices(frame.plan, mine, tensor.device());
+  if (written || !(frame.plan.flags & TT_ATEN_MIXED_DEVICE))
+    raise_devices(frame.plan, mine, tensor.device());
   frame.held.push_back(tensor.to(mine));
   describe(frame.held.back(), out);
 }
@@ -116,7 +122,8 @@ inline void record_tensor(Frame& frame, const at::Tensor& tensor, bool written, 
   const int device = impl->device().index();
   if (C10_UNLIKELY(device != frame.device)) {
     if (frame.device >= 0) {
-      raise_devices(frame.plan, c10::Device(kTpu, static_cast<c10::DeviceIndex>(frame.device)), impl->device());
+      raise_devices(frame.plan, c10::Device(kTpu, static_cast<c10::DeviceIndex>(frame.device)),
+                    impl->device());
     }
     frame.device = device;
   }
@@ -129,7 +136,8 @@ inline void record_undefined(tt_tensor_t* out) {
 }
 
 // Boolean and byte masks become the index tensors of their true elements.
-C10_NOINLINE const tt_tensor_t* record_indices(Frame& frame, c10::ArrayRef<IValue> list, uint32_t* out_count) {
+C10_NOINLINE const tt_tensor_t* record_indices(Frame& frame, c10::ArrayRef<IValue> list,
+                                               uint32_t* out_count) {
   const at::Tensor& self = frame.base[frame.plan.args[0].slot].toTensor();
   c10::SmallVector<at::Tensor, 8> indices;
   for (const IValue& element : list) {
@@ -145,17 +153,17 @@ C10_NOINLINE const tt_tensor_t* record_indices(Frame& frame, c10::ArrayRef<IValu
     for (int64_t k = 0; k < index.dim(); k++) {
       const int64_t at = static_cast<int64_t>(indices.size());
       if (at + k >= self.dim() || index.size(k) != self.size(at + k)) {
-        C10_THROW_ERROR(IndexError, c10::str("The shape of the mask ", index.sizes(), " at index ", k,
-                                             " does not match the shape of the indexed tensor ", self.sizes(),
-                                             " at index ", at + k));
+        C10_THROW_ERROR(IndexError, c10::str("The shape of the mask ", index.sizes(), " at index ",
+                                             k, " does not match the shape of the indexed tensor ",
+                                             self.sizes(), " at index ", at + k));
       }
     }
     const at::Tensor nonzero = index.nonzero();
     for (int64_t k = 0; k < index.dim(); k++) indices.push_back(nonzero.select(1, k));
   }
   if (static_cast<int64_t>(indices.size()) > self.dim()) {
-    C10_THROW_ERROR(IndexError, c10::str("too many indices for tensor of dimension ", self.dim(), " (got ",
-                                         indices.size(), ")"));
+    C10_THROW_ERROR(IndexError, c10::str("too many indices for tensor of dimension ", self.dim(),
+                                         " (got ", indices.size(), ")"));
   }
   auto* records = frame.scratch.take<tt_tensor_t>(indices.size());
   for (size_t i = 0; i < indices.size(); i++) {
@@ -170,7 +178,8 @@ C10_NOINLINE const tt_tensor_t* record_indices(Frame& frame, c10::ArrayRef<IValu
   return records;
 }
 
-const tt_tensor_t* record_list(Frame& frame, c10::ArrayRef<IValue> list, bool written, uint32_t* out_count) {
+const tt_tensor_t* record_list(Frame& frame, c10::ArrayRef<IValue> list, bool written,
+                               uint32_t* out_count) {
   auto* records = frame.scratch.take<tt_tensor_t>(list.size());
   for (size_t i = 0; i < list.size(); i++) {
     if (list[i].isNone() || !list[i].toTensor().defined()) {
@@ -218,11 +227,12 @@ void record_generator(Frame& frame, const IValue& value, tt_arg_t* out) {
     out->generator = nullptr;
     return;
   }
-  TORCH_CHECK(generator.device().type() == kTpu, "Expected a 'tpu' device type for generator but found '",
-              generator.device().type(), "'");
+  TORCH_CHECK(generator.device().type() == kTpu,
+              "Expected a 'tpu' device type for generator but found '", generator.device().type(),
+              "'");
   if (frame.device < 0) frame.device = find_device(frame.plan, frame.base);
-  TORCH_CHECK(generator.device().index() == frame.device, frame.plan.name, ": generator is on ", generator.device(),
-              ", tensors are on tpu:", frame.device);
+  TORCH_CHECK(generator.device().index() == frame.device, frame.plan.name, ": generator is on ",
+              generator.device(), ", tensors are on tpu:", frame.device);
   out->generator = generator.unsafeGetGeneratorImpl();
 }
 
@@ -327,20 +337,19 @@ inline void record(Frame& frame, const ArgPlan& plan, tt_arg_t* out) {
       out->kind = TT_ARG_GENERATOR;
       record_generator(frame, value, out);
       return;
-    case Convert::kIgnored:
-      out->kind = TT_ARG_IGNORED;
-      return;
+    case Convert::kIgnored: out->kind = TT_ARG_IGNORED; return;
   }
 }
 
 // Written tensors may not overlap themselves; pointwise ones not partly their operands.
 void check_overlap(const Frame& frame, const at::Tensor& written) {
-  at::assert_no_internal_overlap(written);
+  if (C10_LIKELY(!(frame.plan.flags & TT_ATEN_ONE_VALUE))) at::assert_no_internal_overlap(written);
   if (!(frame.plan.flags & TT_ATEN_POINTWISE)) return;
   const auto* storage = written.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl();
   for (uint32_t i = 0; i < frame.plan.arg_count; i++) {
     const ArgPlan& arg = frame.plan.args[i];
-    if (arg.convert != Convert::kTensor || arg.slot < 0 || !frame.base[arg.slot].isTensor()) continue;
+    if (arg.convert != Convert::kTensor || arg.slot < 0 || !frame.base[arg.slot].isTensor())
+      continue;
     const at::Tensor& other = frame.base[arg.slot].toTensor();
     if (!other.defined() || other.is_same(written)) continue;
     if (other.unsafeGetTensorImpl()->unsafe_storage().unsafeGetStorageImpl() != storage) continue;
@@ -348,7 +357,8 @@ void check_overlap(const Frame& frame, const at::Tensor& written) {
   }
 }
 
-// masks: a single mask over the whole tensor and one value is a masked_fill, which needs no sizes from the device.
+// masks: a single mask over the whole tensor and one value is a masked_fill, which needs no sizes
+// from the device.
 bool masked_fill_instead(const Plan& plan, torch::jit::Stack* stack, const IValue* base) {
   if (plan.stack_count < 3 || !base[1].isList() || !base[2].isTensor()) return false;
   const auto list = base[1].toListRef();
@@ -377,7 +387,8 @@ struct Entry final : c10::OperatorKernel {
   void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
     const Plan& plan = *plan_;
     const IValue* base = stack->data() + (stack->size() - plan.stack_count);
-    if (C10_UNLIKELY(plan.masks) && plan.variant == TT_VARIANT_INPLACE && masked_fill_instead(plan, stack, base)) {
+    if (C10_UNLIKELY(plan.masks) && plan.variant == TT_VARIANT_INPLACE &&
+        masked_fill_instead(plan, stack, base)) {
       return;
     }
     Frame frame(plan, base);
@@ -421,7 +432,8 @@ struct Entry final : c10::OperatorKernel {
   }
 
  private:
-  C10_NOINLINE static void fail(tt_status_t status, const c10::OperatorHandle& op, torch::jit::Stack* stack) {
+  C10_NOINLINE static void fail(tt_status_t status, const c10::OperatorHandle& op,
+                                torch::jit::Stack* stack) {
     if (tt_status_code(status) != TT_UNIMPLEMENTED) raise(status);
     const std::string reason = tt_status_message(status);
     tt_status_free(status);
@@ -431,13 +443,19 @@ struct Entry final : c10::OperatorKernel {
   static void record_outs(Frame& frame, tt_call_t* call) {
     const Plan& plan = frame.plan;
     if (plan.out_is_list) {
-      call->outs = record_list(frame, frame.base[plan.out_slot].toListRef(), true, &call->out_count);
+      call->outs =
+          record_list(frame, frame.base[plan.out_slot].toListRef(), true, &call->out_count);
       return;
     }
     auto* outs = frame.scratch.take<tt_tensor_t>(plan.out_count);
     for (uint32_t k = 0; k < plan.out_count; k++) {
       const at::Tensor& out = frame.base[plan.out_slot + static_cast<int>(k)].toTensor();
       record_tensor(frame, out, true, &outs[k]);
+      if (C10_UNLIKELY(plan.exact_out)) {
+        const auto dtype = frame.base[0].toTensor().dtype();
+        TORCH_CHECK(out.dtype() == dtype, "Expected out tensor to have dtype ", dtype, ", but got ",
+                    out.dtype(), " instead");
+      }
       check_overlap(frame, out);
     }
     call->out_count = plan.out_count;
@@ -452,7 +470,8 @@ struct Entry final : c10::OperatorKernel {
     }
   }
 
-  static void finish_functional(Frame& frame, tt_result_t* results, uint32_t count, torch::jit::Stack* stack) {
+  static void finish_functional(Frame& frame, tt_result_t* results, uint32_t count,
+                                torch::jit::Stack* stack) {
     const Plan& plan = frame.plan;
     TORCH_INTERNAL_ASSERT(count >= plan.return_count, plan.name, ": ", count, " results");
     const int device = frame.device;
@@ -473,11 +492,13 @@ struct Entry final : c10::OperatorKernel {
     if (value.numel() != 0) copy_on_device(out, value);
   }
 
-  static void finish_out(Frame& frame, tt_result_t* results, uint32_t count, torch::jit::Stack* stack) {
+  static void finish_out(Frame& frame, tt_result_t* results, uint32_t count,
+                         torch::jit::Stack* stack) {
     const Plan& plan = frame.plan;
     if (plan.out_is_list) {
       const auto list = frame.base[plan.out_slot].toListRef();
-      for (uint32_t k = 0; k < count && k < list.size(); k++) store(frame, list[k].toTensor(), results[k]);
+      for (uint32_t k = 0; k < count && k < list.size(); k++)
+        store(frame, list[k].toTensor(), results[k]);
       stack->resize(stack->size() - plan.stack_count);
       return;
     }
@@ -487,10 +508,12 @@ struct Entry final : c10::OperatorKernel {
       if (k < count) store(frame, outs[k], results[k]);
     }
     stack->resize(stack->size() - plan.stack_count);
-    for (uint32_t k = 0; k < plan.return_count && k < plan.out_count; k++) stack->emplace_back(std::move(outs[k]));
+    for (uint32_t k = 0; k < plan.return_count && k < plan.out_count; k++)
+      stack->emplace_back(std::move(outs[k]));
   }
 
-  static void finish_inplace(Frame& frame, tt_result_t* results, uint32_t count, torch::jit::Stack* stack) {
+  static void finish_inplace(Frame& frame, tt_result_t* results, uint32_t count,
+                             torch::jit::Stack* stack) {
     const Plan& plan = frame.plan;
     if (count > 0 && C10_UNLIKELY(results[0].kind == TT_RESULT_TENSOR)) {
       const at::Tensor& self = frame.base[0].toTensor();
@@ -509,21 +532,23 @@ struct Entry final : c10::OperatorKernel {
     c10::SmallVector<at::Tensor, 4> returned;
     for (uint32_t i = 0; i < plan.arg_count && returned.size() < plan.return_count; i++) {
       const ArgPlan& arg = plan.args[i];
-      if (arg.written && arg.convert == Convert::kTensor) returned.push_back(frame.base[arg.slot].toTensor());
+      if (arg.written && arg.convert == Convert::kTensor)
+        returned.push_back(frame.base[arg.slot].toTensor());
     }
     stack->resize(stack->size() - plan.stack_count);
     for (auto& tensor : returned) stack->emplace_back(std::move(tensor));
   }
 
-  C10_NOINLINE static void run_list(Frame& frame, const tt_call_t& call, const c10::OperatorHandle& op,
-                                    torch::jit::Stack* stack) {
+  C10_NOINLINE static void run_list(Frame& frame, const tt_call_t& call,
+                                    const c10::OperatorHandle& op, torch::jit::Stack* stack) {
     size_t capacity = 64;
     for (uint32_t i = 0; i < call.arg_count; i++) {
       if (call.args[i].kind == TT_ARG_TENSORS) capacity += call.args[i].count;
     }
     std::vector<tt_result_t> results(capacity);
     uint32_t count = 0;
-    tt_status_t status = tt_call_execute(&call, results.data(), static_cast<uint32_t>(capacity), &count);
+    tt_status_t status =
+        tt_call_execute(&call, results.data(), static_cast<uint32_t>(capacity), &count);
     if (status) {
       fail(status, op, stack);
       return;
@@ -536,10 +561,10 @@ struct Entry final : c10::OperatorKernel {
   }
 };
 
-}  // namespace
+}   // namespace
 
 c10::BoxedKernel make_kernel(std::unique_ptr<Plan> plan) {
   return c10::BoxedKernel::makeFromFunctor(std::make_unique<Entry>(std::move(plan)));
 }
 
-}  // namespace tpu
+}   // namespace tpu

@@ -1,7 +1,8 @@
-// Copies between and on devices, reading one element, and the conj / neg fallthroughs of _copy_from.
+// Copies between and on devices, reading one element, and the conj / neg fallthroughs of
+// _copy_from.
 //
-// _copy_from falls through at Conjugate and Negative (their fallbacks clone, and clone copies: endless); the bits of
-// both sides are handled here.
+// _copy_from falls through at Conjugate and Negative (their fallbacks clone, and clone copies:
+// endless); the bits of both sides are handled here.
 #include <ATen/EmptyTensor.h>
 #include <ATen/MemoryOverlap.h>
 #include <ATen/ops/conj_physical.h>
@@ -27,8 +28,9 @@ void copy_on_device(const at::Tensor& dst, const at::Tensor& src) {
 at::Tensor wrap_result(tt_result_t& result, int device) {
   const c10::Device where(kTpu, static_cast<c10::DeviceIndex>(device));
   const size_t bytes = tt_storage_bytes(result.storage);
-  auto storage = c10::make_intrusive<c10::StorageImpl>(
-      c10::StorageImpl::use_byte_size_t(), bytes, wrap_storage(result.storage, where), allocator(), true);
+  auto storage =
+      c10::make_intrusive<c10::StorageImpl>(c10::StorageImpl::use_byte_size_t(), bytes,
+                                            wrap_storage(result.storage, where), allocator(), true);
   result.storage = nullptr;
   at::Tensor tensor = at::detail::make_tensor_base<c10::TensorImpl>(
       std::move(storage), c10::DispatchKeySet(c10::DispatchKey::PrivateUse1),
@@ -74,9 +76,11 @@ void copy_from_host(const at::Tensor& dst, const at::Tensor& src) {
 
 at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_blocking*/) {
   if (self.is_same(dst)) return dst;
-  const bool to_device = is_tpu(dst.unsafeGetTensorImpl()), from_device = is_tpu(self.unsafeGetTensorImpl());
+  const bool to_device = is_tpu(dst.unsafeGetTensorImpl()),
+             from_device = is_tpu(self.unsafeGetTensorImpl());
   TORCH_CHECK_NOT_IMPLEMENTED((to_device || dst.is_cpu()) && (from_device || self.is_cpu()),
-                              "tpu: copy from ", self.device(), " to ", dst.device(), " is not supported");
+                              "tpu: copy from ", self.device(), " to ", dst.device(),
+                              " is not supported");
   at::assert_no_internal_overlap(dst);
   at::Tensor src = self;
   if (src.sizes() != dst.sizes()) src = src.expand(dst.sizes());
@@ -129,7 +133,7 @@ at::Scalar local_scalar_dense(const at::Tensor& self) {
   return value;
 }
 
-}  // namespace
+}   // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_copy_from", TORCH_FN(copy_from));
@@ -137,7 +141,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_local_scalar_dense", TORCH_FN(local_scalar_dense));
 }
 
-// The bits are handled above. _local_scalar_dense too: the fallback's copy would be one more program.
+// The bits are handled above. _local_scalar_dense too: the fallback's copy would be one more
+// program.
 TORCH_LIBRARY_IMPL(aten, Conjugate, m) {
   m.impl("_copy_from", torch::CppFunction::makeFallthrough());
 }
@@ -145,4 +150,4 @@ TORCH_LIBRARY_IMPL(aten, Negative, m) {
   m.impl("_copy_from", torch::CppFunction::makeFallthrough());
 }
 
-}  // namespace tpu
+}   // namespace tpu

@@ -39,28 +39,30 @@ void fill_deterministic(at::Tensor& tensor) {
 
 inline bool wants_fill() {
   auto& context = at::globalContext();
-  return C10_UNLIKELY(context.deterministicAlgorithms()) && context.deterministicFillUninitializedMemory();
+  return C10_UNLIKELY(context.deterministicAlgorithms()) &&
+         context.deterministicFillUninitializedMemory();
 }
 
 void check_options(std::optional<at::Layout> layout, std::optional<bool> pin_memory) {
-  TORCH_CHECK_NOT_IMPLEMENTED(!layout || *layout == at::kStrided, "tpu: only strided tensors, not ", *layout);
+  TORCH_CHECK_NOT_IMPLEMENTED(!layout || *layout == at::kStrided, "tpu: only strided tensors, not ",
+                              *layout);
   TORCH_CHECK(!pin_memory || !*pin_memory, "Only dense CPU tensors can be pinned");
 }
 
-at::Tensor empty(c10::IntArrayRef size, std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
-                 std::optional<at::Device> device, std::optional<bool> pin_memory,
-                 std::optional<at::MemoryFormat> memory_format) {
+at::Tensor empty(c10::IntArrayRef size, std::optional<at::ScalarType> dtype,
+                 std::optional<at::Layout> layout, std::optional<at::Device> device,
+                 std::optional<bool> pin_memory, std::optional<at::MemoryFormat> memory_format) {
   check_options(layout, pin_memory);
   DeviceScope scope(device ? device->index() : -1);
-  at::Tensor result(at::detail::empty_generic(size, allocator(), kKeys, c10::dtype_or_default(dtype),
-                                              memory_format));
+  at::Tensor result(at::detail::empty_generic(size, allocator(), kKeys,
+                                              c10::dtype_or_default(dtype), memory_format));
   if (wants_fill()) fill_deterministic(result);
   return result;
 }
 
-at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, std::optional<at::ScalarType> dtype,
-                         std::optional<at::Layout> layout, std::optional<at::Device> device,
-                         std::optional<bool> pin_memory) {
+at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride,
+                         std::optional<at::ScalarType> dtype, std::optional<at::Layout> layout,
+                         std::optional<at::Device> device, std::optional<bool> pin_memory) {
   check_options(layout, pin_memory);
   DeviceScope scope(device ? device->index() : -1);
   at::Tensor result(at::detail::empty_strided_generic(size, stride, allocator(), kKeys,
@@ -73,29 +75,33 @@ at::Tensor empty_strided(c10::IntArrayRef size, c10::IntArrayRef stride, std::op
 void grow(const at::Tensor& self, size_t bytes) {
   if (self.numel() == 0) return;
   const c10::Storage& storage = self.storage();
-  if (bytes > storage.nbytes()) at::native::resize_bytes_nocuda(storage, static_cast<int64_t>(bytes));
+  if (bytes > storage.nbytes())
+    at::native::resize_bytes_nocuda(storage, static_cast<int64_t>(bytes));
 }
 
 const at::Tensor& resize_(const at::Tensor& self, c10::IntArrayRef size,
                           std::optional<at::MemoryFormat> memory_format) {
-  if (self.sizes() == size && (!memory_format || *memory_format == at::MemoryFormat::Preserve)) return self;
+  if (self.sizes() == size && (!memory_format || *memory_format == at::MemoryFormat::Preserve))
+    return self;
   at::detail::check_size_nonnegative(size);
   auto* impl = self.unsafeGetTensorImpl();
   const size_t before = self.storage().nbytes();
-  const size_t bytes =
-      at::detail::computeStorageNbytesContiguous(size, impl->itemsize(), static_cast<size_t>(impl->storage_offset()));
+  const size_t bytes = at::detail::computeStorageNbytesContiguous(
+      size, impl->itemsize(), static_cast<size_t>(impl->storage_offset()));
   impl->set_sizes_contiguous(size);
   grow(self, bytes);
   if (memory_format) {
-    TORCH_CHECK(*memory_format != at::MemoryFormat::Preserve, "Unsupported memory format", *memory_format);
+    TORCH_CHECK(*memory_format != at::MemoryFormat::Preserve, "Unsupported memory format",
+                *memory_format);
     impl->empty_tensor_restride(*memory_format);
   }
-  if (wants_fill() && self.storage().nbytes() > before) at::native::fill_resize_deterministic_(self, static_cast<int64_t>(before));
+  if (wants_fill() && self.storage().nbytes() > before)
+    at::native::fill_resize_deterministic_(self, static_cast<int64_t>(before));
   return self;
 }
 
-at::Tensor& set_storage_offset(at::Tensor& self, c10::Storage source, int64_t offset, c10::IntArrayRef size,
-                               c10::IntArrayRef stride) {
+at::Tensor& set_storage_offset(at::Tensor& self, c10::Storage source, int64_t offset,
+                               c10::IntArrayRef size, c10::IntArrayRef stride) {
   at::native::checkSetStorage<int64_t>(self, std::move(source), offset, size, stride, false);
   auto* impl = self.unsafeGetTensorImpl();
   at::detail::check_size_nonnegative(size);
@@ -117,30 +123,36 @@ at::Tensor& set_storage(at::Tensor& self, c10::Storage source) {
 
 at::Tensor& set_tensor(at::Tensor& self, const at::Tensor& source) {
   if (self.unsafeGetTensorImpl() == source.unsafeGetTensorImpl()) return self;
-  return set_storage_offset(self, source.storage(), source.storage_offset(), source.sizes(), source.strides());
+  return set_storage_offset(self, source.storage(), source.storage_offset(), source.sizes(),
+                            source.strides());
 }
 
 at::Tensor& set_nothing(at::Tensor& self) {
   DeviceScope scope(self.device().index());
-  c10::Storage storage(c10::Storage::use_byte_size_t(), 0, allocator()->allocate(0), allocator(), true);
+  c10::Storage storage(c10::Storage::use_byte_size_t(), 0, allocator()->allocate(0), allocator(),
+                       true);
   return set_storage_offset(self, std::move(storage), 0, {0}, {});
 }
 
-// Copies at once: same values as a lazy clone; memory that holds programs' operands has no write barrier.
+// Copies at once: same values as a lazy clone; memory that holds programs' operands has no write
+// barrier.
 at::Tensor lazy_clone(const at::Tensor& self) {
   at::Tensor base = at::empty_strided({static_cast<int64_t>(self.storage().nbytes())}, {1},
                                       self.options().dtype(at::kByte));
   size_t to_offset, from_offset;
   tt_storage_t* to = storage_of(base.storage().unsafeGetStorageImpl(), &to_offset);
   tt_storage_t* from = storage_of(self.storage().unsafeGetStorageImpl(), &from_offset);
-  if (base.numel() != 0) check(tt_storage_copy(to, to_offset, from, from_offset, self.storage().nbytes()));
-  at::Tensor result(c10::make_intrusive<c10::TensorImpl>(c10::Storage(base.storage()), kKeys, self.dtype()));
+  if (base.numel() != 0)
+    check(tt_storage_copy(to, to_offset, from, from_offset, self.storage().nbytes()));
+  at::Tensor result(
+      c10::make_intrusive<c10::TensorImpl>(c10::Storage(base.storage()), kKeys, self.dtype()));
   result.unsafeGetTensorImpl()->set_storage_offset(self.storage_offset());
   result.unsafeGetTensorImpl()->set_sizes_and_strides(self.sizes(), self.strides());
   return result;
 }
 
-// torch's lazy zeros: no storage behind them, the ZeroTensor key replaces them before a kernel runs.
+// torch's lazy zeros: no storage behind them, the ZeroTensor key replaces them before a kernel
+// runs.
 at::Tensor efficientzerotensor(c10::IntArrayRef size, std::optional<at::ScalarType> dtype,
                                std::optional<at::Layout> layout, std::optional<at::Device> device,
                                std::optional<bool> pin_memory) {
@@ -152,10 +164,11 @@ at::Tensor efficientzerotensor(c10::IntArrayRef size, std::optional<at::ScalarTy
                                               c10::dtype_or_default(dtype), std::nullopt));
 }
 
-// Buffers live until the last program that reads them has ended, on whichever stream: nothing to note.
+// Buffers live until the last program that reads them has ended, on whichever stream: nothing to
+// note.
 void record_stream(at::Tensor& /*self*/, c10::Stream /*stream*/) {}
 
-}  // namespace
+}   // namespace
 
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_efficientzerotensor", TORCH_FN(efficientzerotensor));
@@ -170,4 +183,4 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_lazy_clone", TORCH_FN(lazy_clone));
 }
 
-}  // namespace tpu
+}   // namespace tpu

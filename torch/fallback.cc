@@ -1,4 +1,5 @@
-// Ops without a kernel: a Python decomposition if the package offers one, the CPU if allowed, else one clear error.
+// Ops without a kernel: a Python decomposition if the package offers one, the CPU if allowed, else
+// one clear error.
 #include <ATen/native/CPUFallback.h>
 #include <ATen/CPUGeneratorImpl.h>
 #include <torch/library.h>
@@ -18,16 +19,18 @@ std::atomic<bool> g_allowed{[] {
   const char* text = std::getenv("TORCH_TPU_FALLBACK");
   return text && text[0] && std::strcmp(text, "0") != 0;
 }()};
-thread_local int t_allowed = -1;           // of cpu_fallback_mode(): -1 inherits the process's
+thread_local int t_allowed = -1;   // of cpu_fallback_mode(): -1 inherits the process's
 
-std::mutex g_mutex;                        // guards the map
+std::mutex g_mutex;   // guards the map
 std::map<std::string, int64_t> g_counts;
 
 // Registers a PrivateUse1 kernel for the op and returns 1, or 0.
 using tail_hook_t = int (*)(const char* name, const char* overload);
 std::atomic<tail_hook_t> g_tail_hook{nullptr};
 
-bool allowed() { return t_allowed >= 0 ? t_allowed != 0 : g_allowed.load(std::memory_order_relaxed); }
+bool allowed() {
+  return t_allowed >= 0 ? t_allowed != 0 : g_allowed.load(std::memory_order_relaxed);
+}
 
 std::string full_name(const c10::OperatorHandle& op) {
   const auto& name = op.operator_name();
@@ -46,14 +49,18 @@ void describe_value(const c10::IValue& value, std::string* out) {
   }
 }
 
-[[noreturn]] void raise_missing(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char* reason) {
+[[noreturn]] void raise_missing(const c10::OperatorHandle& op, torch::jit::Stack* stack,
+                                const char* reason) {
   std::string operands;
   const size_t count = op.schema().arguments().size();
-  for (size_t i = stack->size() - count; i < stack->size(); i++) describe_value((*stack)[i], &operands);
-  C10_THROW_ERROR(NotImplementedError,
-                  c10::str("tpu: ", full_name(op), " on (", operands, ") is not implemented",
-                           reason ? c10::str(": ", reason) : std::string(),
-                           ". TORCH_TPU_FALLBACK=1 or torch.tpu.cpu_fallback_mode() runs such ops on the CPU."));
+  for (size_t i = stack->size() - count; i < stack->size(); i++)
+    describe_value((*stack)[i], &operands);
+  C10_THROW_ERROR(
+      NotImplementedError,
+      c10::str(
+          "tpu: ", full_name(op), " on (", operands, ") is not implemented",
+          reason ? c10::str(": ", reason) : std::string(),
+          ". TORCH_TPU_FALLBACK=1 or torch.tpu.cpu_fallback_mode() runs such ops on the CPU."));
 }
 
 // The CPU draws from a generator seeded by ours, whose state moves on: same seed, same values.
@@ -77,7 +84,8 @@ void translate_generators(const c10::OperatorHandle& op, torch::jit::Stack* stac
     }
     uint64_t seed = 0, offset = 0;
     reserve_random(ours, device, 4, &seed, &offset);
-    value = c10::IValue(at::make_generator<at::CPUGeneratorImpl>(seed ^ (offset * 0x9E3779B97F4A7C15ull)));
+    value = c10::IValue(
+        at::make_generator<at::CPUGeneratorImpl>(seed ^ (offset * 0x9E3779B97F4A7C15ull)));
   }
 }
 
@@ -97,7 +105,7 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
 }
 
-}  // namespace
+}   // namespace
 
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char* reason) {
   if (!allowed()) raise_missing(op, stack, reason);
@@ -112,10 +120,12 @@ void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const ch
   at::native::cpu_fallback(op, stack, /*error_on_views=*/true);
 }
 
-}  // namespace tpu
+}   // namespace tpu
 
 extern "C" {
-TT_API void tts_set_tail_hook(tpu::tail_hook_t hook) { tpu::g_tail_hook.store(hook, std::memory_order_release); }
+TT_API void tts_set_tail_hook(tpu::tail_hook_t hook) {
+  tpu::g_tail_hook.store(hook, std::memory_order_release);
+}
 // -1: as the process; the value before is returned.
 TT_API int tts_fallback_thread(int mode) {
   const int before = tpu::t_allowed;
@@ -133,7 +143,8 @@ TT_API const char* tts_fallback_stats(int reset) {
   static thread_local std::string text;
   text.clear();
   std::lock_guard<std::mutex> lock(tpu::g_mutex);
-  for (const auto& entry : tpu::g_counts) text += entry.first + " " + std::to_string(entry.second) + "\n";
+  for (const auto& entry : tpu::g_counts)
+    text += entry.first + " " + std::to_string(entry.second) + "\n";
   if (reset) tpu::g_counts.clear();
   return text.c_str();
 }

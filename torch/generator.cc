@@ -1,4 +1,5 @@
-// Generators: Philox counters with the state layout of PyTorch's CUDA generator (8-byte seed, 8-byte offset).
+// Generators: Philox counters with the state layout of PyTorch's CUDA generator (8-byte seed,
+// 8-byte offset).
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Generator.h>
 #include <c10/core/GeneratorImpl.h>
@@ -42,8 +43,8 @@ struct GeneratorImpl final : public c10::GeneratorImpl {
                     c10::typeMetaToScalarType(state.dtype()) == c10::ScalarType::Byte,
                 "RNG state must be a torch.ByteTensor on the CPU");
     const auto bytes = static_cast<size_t>(state.numel());
-    TORCH_CHECK(bytes == kStateBytes || bytes == kStateBytes - 8, "RNG state is wrong size: ", bytes,
-                " bytes, expected ", kStateBytes);
+    TORCH_CHECK(bytes == kStateBytes || bytes == kStateBytes - 8,
+                "RNG state is wrong size: ", bytes, " bytes, expected ", kStateBytes);
     const auto* data = static_cast<const char*>(state.data());
     uint64_t offset = 0;
     if (bytes == kStateBytes) std::memcpy(&offset, data + 8, 8);
@@ -52,7 +53,8 @@ struct GeneratorImpl final : public c10::GeneratorImpl {
     offset_ = offset;
   }
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
-    at::TensorBase state = at::detail::empty_cpu({static_cast<int64_t>(kStateBytes)}, c10::ScalarType::Byte);
+    at::TensorBase state =
+        at::detail::empty_cpu({static_cast<int64_t>(kStateBytes)}, c10::ScalarType::Byte);
     auto* data = static_cast<char*>(state.mutable_data_ptr());
     std::memcpy(data, &seed_, 8);
     std::memcpy(data + 8, &offset_, 8);
@@ -77,7 +79,7 @@ Defaults& defaults() {
   return *instance;
 }
 
-}  // namespace
+}   // namespace
 
 const at::Generator& default_generator(int device) {
   check_device(device);
@@ -100,8 +102,9 @@ at::Generator new_generator(int device) {
 }
 
 void reserve_random(void* generator, int device, uint64_t words, uint64_t* seed, uint64_t* offset) {
-  auto* impl = static_cast<GeneratorImpl*>(
-      generator ? static_cast<c10::GeneratorImpl*>(generator) : default_generator(device).unsafeGetGeneratorImpl());
+  auto* impl =
+      static_cast<GeneratorImpl*>(generator ? static_cast<c10::GeneratorImpl*>(generator)
+                                            : default_generator(device).unsafeGetGeneratorImpl());
   std::lock_guard<std::mutex> lock(impl->mutex_);
   *seed = impl->seed_;
   *offset = impl->offset_;
@@ -113,9 +116,9 @@ namespace {
   tt_set_reserve_random(&reserve_random);
   return true;
 }();
-}  // namespace
+}   // namespace
 
-}  // namespace tpu
+}   // namespace tpu
 
 // Seeds the default generators of all devices, also those that will be made later: opens no plugin.
 extern "C" TT_API void tts_manual_seed_all(uint64_t seed) {

@@ -9,7 +9,8 @@
 namespace tpu {
 namespace {
 
-// Outputs in the graph's order, dense row-major. 0-d CPU inputs are copied over; the graph's run-time numbers are ints, then floats.
+// Outputs in the graph's order, dense row-major. 0-d CPU inputs are copied over; the graph's
+// run-time numbers are ints, then floats.
 std::vector<at::Tensor> graph_run(int64_t handle, at::TensorList inputs, at::IntArrayRef ints,
                                   at::ArrayRef<double> floats, int64_t device, int64_t outputs) {
   auto* executable = reinterpret_cast<tt_graph_executable_t*>(static_cast<intptr_t>(handle));
@@ -47,20 +48,25 @@ std::vector<at::Tensor> graph_run(int64_t handle, at::TensorList inputs, at::Int
   std::vector<at::Tensor> tensors;
   tensors.reserve(count);
   for (uint32_t k = 0; k < count; k++) {
-    tensors.push_back(results[k].kind == TT_RESULT_TENSOR ? wrap_result(results[k], static_cast<int>(device))
-                                                          : at::Tensor());
+    tensors.push_back(results[k].kind == TT_RESULT_TENSOR
+                          ? wrap_result(results[k], static_cast<int>(device))
+                          : at::Tensor());
   }
   return tensors;
 }
 
-std::optional<at::Generator> generator(int64_t device) { return default_generator(static_cast<int>(device)); }
+std::optional<at::Generator> generator(int64_t device) {
+  return default_generator(static_cast<int>(device));
+}
 
-}  // namespace
+}   // namespace
 
 TORCH_LIBRARY(tpu_c, m) {
-  m.def("graph_run(int handle, Tensor[] inputs, int[] ints, float[] floats, int device, int outputs) -> Tensor[]",
-        TORCH_FN(graph_run));
+  m.def(
+      "graph_run(int handle, Tensor[] inputs, int[] ints, float[] floats, int device, int outputs) "
+      "-> Tensor[]",
+      TORCH_FN(graph_run));
   m.def("default_generator(int device) -> Generator?", TORCH_FN(generator));
 }
 
-}  // namespace tpu
+}   // namespace tpu

@@ -30,11 +30,12 @@ int open_devices() {
 
 [[noreturn]] C10_NOINLINE void raise_device(int device) {
   const int count = device_count();
-  C10_THROW_ERROR(Error, c10::str("tpu:", device, ": invalid device ordinal; this process has ", count,
-                                  count == 1 ? " device" : " devices", " (tpu:0", count > 1 ? c10::str(" to tpu:", count - 1) : "", ")"));
+  C10_THROW_ERROR(Error, c10::str("tpu:", device, ": invalid device ordinal; this process has ",
+                                  count, count == 1 ? " device" : " devices", " (tpu:0",
+                                  count > 1 ? c10::str(" to tpu:", count - 1) : "", ")"));
 }
 
-}  // namespace
+}   // namespace
 
 bool forked() noexcept { return g_forked.load(std::memory_order_relaxed); }
 
@@ -101,7 +102,9 @@ struct Guard final : public c10::impl::DeviceGuardImplInterface {
   c10::Stream getStream(c10::Device device) const override {
     return stream(tt_stream_current(index(device)), index(device));
   }
-  c10::Stream getDefaultStream(c10::Device device) const override { return stream(0, index(device)); }
+  c10::Stream getDefaultStream(c10::Device device) const override {
+    return stream(0, index(device));
+  }
   c10::Stream getNewStream(c10::Device device, int priority) const override {
     int64_t id = 0;
     check_device(index(device));
@@ -202,7 +205,7 @@ struct Guard final : public c10::impl::DeviceGuardImplInterface {
 
 C10_REGISTER_GUARD_IMPL(PrivateUse1, Guard);
 
-}  // namespace
-}  // namespace tpu
+}   // namespace
+}   // namespace tpu
 
 extern "C" TT_API int tts_forked(void) { return tpu::forked(); }

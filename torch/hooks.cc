@@ -18,8 +18,9 @@ struct Hooks final : public at::PrivateUse1HooksInterface {
     return tt_is_initialized() && !forked() && device < device_count_or_zero();
   }
   void init() const override {
-    TORCH_CHECK(!forked(), "Cannot re-initialize TPU in forked subprocess. To use TPU with multiprocessing, "
-                           "you must use the 'spawn' start method");
+    TORCH_CHECK(!forked(),
+                "Cannot re-initialize TPU in forked subprocess. To use TPU with multiprocessing, "
+                "you must use the 'spawn' start method");
     check(tt_initialize());
   }
   c10::DeviceIndex deviceCount() const override {
@@ -73,5 +74,5 @@ struct Hooks final : public at::PrivateUse1HooksInterface {
   return true;
 }();
 
-}  // namespace
-}  // namespace tpu
+}   // namespace
+}   // namespace tpu

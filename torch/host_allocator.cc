@@ -1,5 +1,5 @@
-// Pinned host memory: ordinary pages, remembered so that is_pinned() can tell. A later transfer path may register
-// them with a plugin; the addresses' range look-up is what that needs.
+// Pinned host memory: ordinary pages, remembered so that is_pinned() can tell. A later transfer
+// path may register them with a plugin; the addresses' range look-up is what that needs.
 #include <ATen/core/CachingHostAllocator.h>
 #include <c10/core/impl/alloc_cpu.h>
 
@@ -15,8 +15,8 @@ c10::Allocator* pinned_allocator();
 
 namespace {
 
-std::mutex g_mutex;                        // guards all below
-std::map<const char*, size_t> g_blocks;    // address -> bytes
+std::mutex g_mutex;                       // guards all below
+std::map<const char*, size_t> g_blocks;   // address -> bytes
 at::HostStats g_stats;
 
 void free_block(void* data) {
@@ -65,7 +65,7 @@ struct PinnedAllocator final : public at::HostAllocator {
 PinnedAllocator g_pinned;
 REGISTER_HOST_ALLOCATOR(kTpu, &g_pinned);
 
-}  // namespace
+}   // namespace
 
 c10::Allocator* pinned_allocator() { return &g_pinned; }
 
@@ -77,4 +77,4 @@ const void* pinned_block(const void* address) {
   return static_cast<const char*>(address) < it->first + it->second ? it->first : nullptr;
 }
 
-}  // namespace tpu
+}   // namespace tpu

@@ -1,9 +1,9 @@
 // Planning and registering the overloads of the core's table.
 //
-// Per entry: out= always (where torch has it); functional and in-place too if the entry is FAST, or if torch would
-// have no kernel of its own that reaches the out= form. A CompositeImplicitAutograd op gets a kernel only if it has
-// an Autograd kernel; a COMPOSITE entry without one gets an AutogradPrivateUse1 kernel that runs torch's
-// composite whenever a gradient is wanted.
+// Per entry: out= always (where torch has it); functional and in-place too if the entry is FAST, or
+// if torch would have no kernel of its own that reaches the out= form. A CompositeImplicitAutograd
+// op gets a kernel only if it has an Autograd kernel; a COMPOSITE entry without one gets an
+// AutogradPrivateUse1 kernel that runs torch's composite whenever a gradient is wanted.
 #include <ATen/core/LegacyTypeDispatch.h>
 #include <ATen/core/jit_type.h>
 #include <c10/core/GradMode.h>
@@ -66,7 +66,7 @@ std::optional<c10::OperatorHandle> find(const char* name) {
 
 bool is_out(const c10::Argument& argument) { return argument.is_out(); }
 
-}  // namespace
+}   // namespace
 
 std::string make_plan(size_t op, tt_variant_t variant, const tt_aten_info_t& info,
                       const c10::FunctionSchema& schema, Plan* plan) {
@@ -80,7 +80,10 @@ std::string make_plan(size_t op, tt_variant_t variant, const tt_aten_info_t& inf
   plan->out_slot = plan->device_slot = -1;
   plan->out_count = 0;
   plan->out_is_list = plan->returns_list = plan->masks = false;
-  plan->unique_writes = variant != TT_VARIANT_FUNCTIONAL;
+  static const std::set<std::string> products = {"aten::mm",      "aten::bmm",   "aten::addmm",
+                                                 "aten::baddbmm", "aten::addmv", "aten::addbmm",
+                                                 "aten::dot",     "aten::mv"};
+  plan->exact_out = variant == TT_VARIANT_OUT && products.count(schema.name()) != 0;
   uint32_t own_inputs = plan->stack_count;
   if (variant == TT_VARIANT_OUT) {
     while (own_inputs > 0 && is_out(own[own_inputs - 1])) own_inputs--;
@@ -136,7 +139,8 @@ namespace {
 
 // With a gradient wanted: torch's composite, whose parts have their own. Else the kernel below.
 struct CompositeAutograd final : c10::OperatorKernel {
-  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys, torch::jit::Stack* stack) {
+  void operator()(const c10::OperatorHandle& op, c10::DispatchKeySet keys,
+                  torch::jit::Stack* stack) {
     if (c10::GradMode::is_enabled()) {
       const size_t count = op.schema().arguments().size();
       for (size_t i = stack->size() - count; i < stack->size(); i++) {
@@ -163,16 +167,34 @@ Registration& registration() {
 
 // Hand-written in factories.cc, copies.cc and views.cc.
 const std::set<std::string>& own_kernels() {
-  static const std::set<std::string> names = {
-      "empty.memory_format", "empty_strided", "resize_", "set_", "set_.source_Storage",
-      "set_.source_Storage_storage_offset", "set_.source_Tensor", "_lazy_clone", "as_strided", "view",
-      "_reshape_alias", "unfold", "view_as_real", "view_as_complex", "_nested_view_from_buffer", "_copy_from",
-      "_copy_from_and_resize", "_local_scalar_dense", "equal", "_fused_sdp_choice", "copy_", "record_stream", "_efficientzerotensor"};
+  static const std::set<std::string> names = {"empty.memory_format",
+                                              "empty_strided",
+                                              "resize_",
+                                              "set_",
+                                              "set_.source_Storage",
+                                              "set_.source_Storage_storage_offset",
+                                              "set_.source_Tensor",
+                                              "_lazy_clone",
+                                              "as_strided",
+                                              "view",
+                                              "_reshape_alias",
+                                              "unfold",
+                                              "view_as_real",
+                                              "view_as_complex",
+                                              "_nested_view_from_buffer",
+                                              "_copy_from",
+                                              "_copy_from_and_resize",
+                                              "_local_scalar_dense",
+                                              "equal",
+                                              "_fused_sdp_choice",
+                                              "copy_",
+                                              "record_stream",
+                                              "_efficientzerotensor"};
   return names;
 }
 
-void register_one(torch::Library& library, torch::Library& autograd, size_t op, tt_variant_t variant,
-                  const tt_aten_info_t& info, const char* name) {
+void register_one(torch::Library& library, torch::Library& autograd, size_t op,
+                  tt_variant_t variant, const tt_aten_info_t& info, const char* name) {
   auto& state = registration();
   if (!name[0] || own_kernels().count(name)) return;
   const auto handle = find(name);
@@ -181,9 +203,11 @@ void register_one(torch::Library& library, torch::Library& autograd, size_t op, 
     return;
   }
   const bool implicit = handle->hasKernelForDispatchKey(DispatchKey::CompositeImplicitAutograd);
-  const bool composite = implicit || handle->hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
-                         handle->hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional);
-  const bool direct = variant == TT_VARIANT_OUT || (info.flags & TT_ATEN_FAST) || !info.out[0] || !composite;
+  const bool composite =
+      implicit || handle->hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutograd) ||
+      handle->hasKernelForDispatchKey(DispatchKey::CompositeExplicitAutogradNonFunctional);
+  const bool direct =
+      variant == TT_VARIANT_OUT || (info.flags & TT_ATEN_FAST) || !info.out[0] || !composite;
   if (!direct) return;
   bool needs_autograd = false;
   if (implicit && !handle->hasKernelForDispatchKey(DispatchKey::Autograd)) {
@@ -204,14 +228,16 @@ void register_one(torch::Library& library, torch::Library& autograd, size_t op, 
   library.impl(name, torch::CppFunction::makeFromBoxedKernel(make_kernel(std::move(plan))));
   state.overloads++;
   if (needs_autograd) {
-    autograd.impl(name, torch::CppFunction::makeFromBoxedFunctor(std::make_unique<CompositeAutograd>()));
+    autograd.impl(name,
+                  torch::CppFunction::makeFromBoxedFunctor(std::make_unique<CompositeAutograd>()));
   }
 }
 
 [[maybe_unused]] const bool g_registered = [] {
-  static auto* library = new torch::Library(torch::Library::IMPL, "aten", DispatchKey::PrivateUse1, __FILE__, __LINE__);
-  static auto* autograd =
-      new torch::Library(torch::Library::IMPL, "aten", DispatchKey::AutogradPrivateUse1, __FILE__, __LINE__);
+  static auto* library = new torch::Library(torch::Library::IMPL, "aten", DispatchKey::PrivateUse1,
+                                            __FILE__, __LINE__);
+  static auto* autograd = new torch::Library(torch::Library::IMPL, "aten",
+                                             DispatchKey::AutogradPrivateUse1, __FILE__, __LINE__);
   std::set<std::string> seen;
   for (size_t op = 0; op < tt_aten_count(); op++) {
     const tt_aten_info_t* info = tt_aten_info(op);
@@ -234,8 +260,8 @@ void register_one(torch::Library& library, torch::Library& autograd, size_t op, 
   return true;
 }();
 
-}  // namespace
-}  // namespace tpu
+}   // namespace
+}   // namespace tpu
 
 extern "C" TT_API const char* tts_registration_problems(void) {
   return tpu::registration().problems.c_str();

@@ -1,4 +1,5 @@
-// torch.profiler: device activities from the core's trace ring, and event stubs for the legacy profiler.
+// torch.profiler: device activities from the core's trace ring, and event stubs for the legacy
+// profiler.
 #include <torch/csrc/profiler/stubs/base.h>
 
 #include <GenericTraceActivity.h>
@@ -21,7 +22,8 @@ int64_t wall_ns() {
       .count();
 }
 
-// One recording. The ring's clock is monotonic, Kineto's is the wall clock: one offset, taken at the start.
+// One recording. The ring's clock is monotonic, Kineto's is the wall clock: one offset, taken at
+// the start.
 struct Session final : public libkineto::IActivityProfilerSession {
   void start() override {
     std::vector<tt_trace_event_t> old(1024);
@@ -96,13 +98,13 @@ class TpuProfiler final : public libkineto::IActivityProfiler {
  public:
   const std::string& name() const override { return name_; }
   const std::set<ActivityType>& availableActivities() const override { return types_; }
-  std::unique_ptr<libkineto::IActivityProfilerSession> configure(const std::set<ActivityType>&,
-                                                                 const libkineto::Config&) override {
+  std::unique_ptr<libkineto::IActivityProfilerSession> configure(
+      const std::set<ActivityType>&, const libkineto::Config&) override {
     return std::make_unique<Session>();
   }
-  std::unique_ptr<libkineto::IActivityProfilerSession> configure(int64_t, int64_t,
-                                                                 const std::set<ActivityType>& types,
-                                                                 const libkineto::Config& config) override {
+  std::unique_ptr<libkineto::IActivityProfilerSession> configure(
+      int64_t, int64_t, const std::set<ActivityType>& types,
+      const libkineto::Config& config) override {
     return configure(types, config);
   }
 
@@ -121,7 +123,8 @@ struct Stubs final : public torch::profiler::impl::ProfilerStubs {
     if (cpu_ns) *cpu_ns = wall_ns();
     tt_event_t* created = nullptr;
     check(tt_event_create(current, true, &created));
-    *event = std::shared_ptr<void>(created, [](void* e) { tt_event_release(static_cast<tt_event_t*>(e)); });
+    *event = std::shared_ptr<void>(created,
+                                   [](void* e) { tt_event_release(static_cast<tt_event_t*>(e)); });
     check(tt_event_record(created, tt_stream_current(current)));
   }
   float elapsed(const torch::profiler::impl::ProfilerVoidEventStub* begin,
@@ -152,5 +155,5 @@ struct Stubs final : public torch::profiler::impl::ProfilerStubs {
   return true;
 }();
 
-}  // namespace
-}  // namespace tpu
+}   // namespace
+}   // namespace tpu

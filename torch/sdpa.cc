@@ -1,4 +1,5 @@
-// Which scaled_dot_product_attention torch takes for our tensors: the fused op where the core has it.
+// Which scaled_dot_product_attention torch takes for our tensors: the fused op where the core has
+// it.
 #include <ATen/native/DispatchStub.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
@@ -12,12 +13,15 @@ namespace tpu {
 namespace {
 
 bool has_fused() {
-  static const bool has = tt_aten_find("_scaled_dot_product_fused_attention_overrideable") != SIZE_MAX;
+  static const bool has =
+      tt_aten_find("_scaled_dot_product_fused_attention_overrideable") != SIZE_MAX;
   return has;
 }
 
-// Whether the operands fit; what does not fit goes to the composite, whose products and sums say why.
-bool fits(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value, const std::optional<at::Tensor>& mask) {
+// Whether the operands fit; what does not fit goes to the composite, whose products and sums say
+// why.
+bool fits(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+          const std::optional<at::Tensor>& mask) {
   if (query.size(3) != key.size(3) || key.size(2) != value.size(2)) return false;
   if (!mask || !mask->defined()) return true;
   const int64_t scores[4] = {query.size(0), query.size(1), query.size(2), key.size(2)};
@@ -29,7 +33,8 @@ bool fits(const at::Tensor& query, const at::Tensor& key, const at::Tensor& valu
   return true;
 }
 
-// Anything but a broadcast of the scores' shape goes to torch's own path, which has the error messages.
+// Anything but a broadcast of the scores' shape goes to torch's own path, which has the error
+// messages.
 bool mask_fits(const at::Tensor& mask, const at::Tensor& query, const at::Tensor& key) {
   const int64_t wanted[4] = {query.size(0), query.size(1), query.size(2), key.size(2)};
   if (mask.dim() > 4 || mask.device() != query.device()) return false;
@@ -46,19 +51,21 @@ int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
                std::optional<double> /*scale*/, bool /*enable_gqa*/) {
   const auto type = query.scalar_type();
   const bool fused =
-      has_fused() && at::globalContext().userEnabledOverrideableSDP() && query.dim() == 4 && key.dim() == 4 &&
-      value.dim() == 4 && key.scalar_type() == type && value.scalar_type() == type &&
-      c10::isFloatingType(type) && dropout == 0.0 && query.size(1) == key.size(1) && key.size(1) == value.size(1) &&
+      has_fused() && at::globalContext().userEnabledOverrideableSDP() && query.dim() == 4 &&
+      key.dim() == 4 && value.dim() == 4 && key.scalar_type() == type &&
+      value.scalar_type() == type && c10::isFloatingType(type) && dropout == 0.0 &&
+      query.size(1) == key.size(1) && key.size(1) == value.size(1) &&
       query.size(0) == key.size(0) && !query.is_nested() && fits(query, key, value, mask) &&
-      query.size(3) == key.size(3) && key.size(2) == value.size(2) && query.device() == key.device() &&
-      query.device() == value.device() &&
+      query.size(3) == key.size(3) && key.size(2) == value.size(2) &&
+      query.device() == key.device() && query.device() == value.device() &&
       !(mask && mask->defined() &&
         (!mask_fits(*mask, query, key) || (mask->requires_grad() && c10::GradMode::is_enabled())));
   return static_cast<int64_t>(fused ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
 }
 
 bool equal(const at::Tensor& a, const at::Tensor& b) {
-  TORCH_CHECK(a.device() == b.device(), "Expected all tensors to be on the same device, but found at least two devices, ",
+  TORCH_CHECK(a.device() == b.device(),
+              "Expected all tensors to be on the same device, but found at least two devices, ",
               a.device(), " and ", b.device(), "!");
   TORCH_CHECK(a.scalar_type() == b.scalar_type(), "Expected object of data type ", a.scalar_type(),
               " but got data type ", b.scalar_type(), " for argument 'other' in call to 'equal'");
@@ -72,8 +79,8 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("equal", TORCH_FN(equal));
 }
 
-}  // namespace
-}  // namespace tpu
+}   // namespace
+}   // namespace tpu
 
 namespace at::native {
 REGISTER_PRIVATEUSE1_DISPATCH(_fused_sdp_choice_stub, &tpu::choose);

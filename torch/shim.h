@@ -12,24 +12,28 @@ namespace tpu {
 
 constexpr auto kTpu = c10::DeviceType::PrivateUse1;
 
-// ---- statuses (shim.cc) --------------------------------------------------------------------------
-// Throws the Python-visible exception of a status; the status is freed.
+// ---- statuses (shim.cc)
+// -------------------------------------------------------------------------- Throws the
+// Python-visible exception of a status; the status is freed.
 [[noreturn]] void raise(tt_status_t status);
 inline void check(tt_status_t status) {
   if (C10_UNLIKELY(status != nullptr)) raise(status);
 }
 
-// ---- dtypes (shim.cc) ----------------------------------------------------------------------------
+// ---- dtypes (shim.cc)
+// ----------------------------------------------------------------------------
 extern const uint8_t kToCore[static_cast<int>(c10::ScalarType::NumOptions)];
 extern const c10::ScalarType kFromCore[TT_DTYPE_COUNT];
 inline uint8_t to_core(c10::ScalarType type) { return kToCore[static_cast<int>(type)]; }
 inline c10::ScalarType from_core(int dtype) { return kFromCore[dtype]; }
 [[noreturn]] void raise_dtype(c10::ScalarType type);
 
-// ---- storages (allocator.cc) ---------------------------------------------------------------------
+// ---- storages (allocator.cc)
+// ---------------------------------------------------------------------
 c10::Allocator* allocator();
 void storage_deleter(void* context);
-// The core's storage behind a StorageImpl; *byte_offset is not 0 only for memory wrapped from a bare address.
+// The core's storage behind a StorageImpl; *byte_offset is not 0 only for memory wrapped from a
+// bare address.
 tt_storage_t* storage_slow(const c10::StorageImpl* storage, size_t* byte_offset);
 inline tt_storage_t* storage_of(const c10::StorageImpl* storage, size_t* byte_offset) {
   const c10::DataPtr& data = storage->data_ptr();
@@ -42,11 +46,12 @@ inline tt_storage_t* storage_of(const c10::StorageImpl* storage, size_t* byte_of
 // Takes over one reference of `storage`.
 c10::DataPtr wrap_storage(tt_storage_t* storage, c10::Device device);
 
-// ---- devices (guard.cc) --------------------------------------------------------------------------
-int device_count();               // opens the plugin; throws
+// ---- devices (guard.cc)
+// --------------------------------------------------------------------------
+int device_count();   // opens the plugin; throws
 int device_count_or_zero() noexcept;
 int current_device() noexcept;
-int exchange_device(int device);  // throws IndexError-like text for a missing device; -1 keeps it
+int exchange_device(int device);   // throws IndexError-like text for a missing device; -1 keeps it
 void set_device_unchecked(int device) noexcept;
 void check_device(int device);
 bool forked() noexcept;
@@ -58,8 +63,9 @@ struct DeviceScope {
   DeviceScope(const DeviceScope&) = delete;
 };
 
-// ---- tensors (tensor.cc) -------------------------------------------------------------------------
-// Fills a descriptor of a tensor on the device; sizes and strides are borrowed from the TensorImpl.
+// ---- tensors (tensor.cc)
+// ------------------------------------------------------------------------- Fills a descriptor of a
+// tensor on the device; sizes and strides are borrowed from the TensorImpl.
 inline void describe(const c10::TensorImpl* impl, tt_tensor_t* out) {
   size_t byte_offset;
   out->storage = storage_of(impl->unsafe_storage().unsafeGetStorageImpl(), &byte_offset);
@@ -90,13 +96,15 @@ at::Tensor wrap_result(tt_result_t& result, int device);
 void copy_on_device(const at::Tensor& dst, const at::Tensor& src);
 bool is_tpu(const c10::TensorImpl* impl);
 
-// ---- generators (generator.cc) -------------------------------------------------------------------
+// ---- generators (generator.cc)
+// -------------------------------------------------------------------
 const at::Generator& default_generator(int device);
 at::Generator new_generator(int device);
 void reserve_random(void* generator, int device, uint64_t words, uint64_t* seed, uint64_t* offset);
 
-// ---- fallback (fallback.cc) ----------------------------------------------------------------------
-// Runs an op that the core did not take on the CPU, if allowed; else raises NotImplementedError.
+// ---- fallback (fallback.cc)
+// ---------------------------------------------------------------------- Runs an op that the core
+// did not take on the CPU, if allowed; else raises NotImplementedError.
 void fall_back(const c10::OperatorHandle& op, std::vector<c10::IValue>* stack, const char* reason);
 
-}  // namespace tpu
+}   // namespace tpu

@@ -22,4 +22,4 @@ TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_nested_view_from_buffer", TORCH_FN(at::native::_nested_view_from_buffer));
 }
 
-}  // namespace tpu
+}   // namespace tpu
