@@ -20,6 +20,7 @@ typedef enum tt_aten_flags_e {
   TT_ATEN_RANDOM = 1 << 4,       // draws random words
   TT_ATEN_VTPU_ONLY = 1 << 5,    // not portable
   TT_ATEN_MIXED_DEVICE = 1 << 6, // some tensor arguments may be on the CPU (indices): the shim copies them over
+  TT_ATEN_ONE_VALUE = 1 << 8,    // writes one value everywhere: the target may overlap itself
   TT_ATEN_COMPOSITE = 1 << 7,    // CompositeImplicitAutograd with an Autograd kernel of its own: safe to register
 } tt_aten_flags_t;
 

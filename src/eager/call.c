@@ -102,7 +102,8 @@ static bool view_of(const tt_frame_t* frame, uint32_t arg, uint32_t element, siz
 static tt_status_t check_overlap(const tt_frame_t* frame, size_t written) {
   const tt_tensor_t* view = frame->views[written];
   if (!view->is_defined) return TT_OK_STATUS;
-  TT_RETURN_IF_ERROR(tt_overlap_check_internal(view));
+  const tt_aten_entry_t* entry = frame->call->op == TT_EAGER_OP_COPY ? NULL : tt_aten_entry(frame->call->op);
+  if (!entry || !(entry->info.flags & TT_ATEN_ONE_VALUE)) TT_RETURN_IF_ERROR(tt_overlap_check_internal(view));
   size_t inputs = frame->arg_view[frame->call->arg_count];
   for (size_t i = 0; i < inputs; ++i) {
     if (i != written && frame->views[i]->is_defined)

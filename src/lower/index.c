@@ -14,6 +14,7 @@ static const char* text_of(tt_lower_t* L, const char* format, int64_t a, int64_t
   snprintf(text, 160, format, (long long)a, (long long)c);
   return text;
 }
+#define SELF_BOUNDS "index out of range in self: index {0}, size %lld"
 #define BOUNDS "index {0} is out of bounds for dimension %lld with size %lld"
 
 static V index_operand(tt_lower_t* L, V index, const char* op) {
@@ -346,7 +347,7 @@ TT_LOWERING(index_select) {
   V rows = at_least_1d(L, self);
   if (!rows || !index) return;
   int64_t size = tt_lx_static_size(L, rows, dim);
-  tt_lx_check_range(L, index, 0, size, TT_OUT_OF_RANGE, "index out of range in self");
+  tt_lx_check_range(L, index, 0, size, TT_OUT_OF_RANGE, text_of(L, SELF_BOUNDS, size, 0));
   int64_t rank = tt_lx_rank(rows), offsets[TT_MAX_RANK], sizes[TT_MAX_RANK];
   tt_dim_t shape[TT_MAX_RANK];
   size_t n = 0;
@@ -416,7 +417,8 @@ TT_LOWERING(index_add) {
     source = tt_l_tensor(L, 3);
   int64_t dim = tt_l_dim(L, tt_l_int(L, 1, 0), tt_lx_rank(self));
   if (!check_rows(L, self, dim, index, source, "index_add_()")) return;
-  tt_lx_check_range(L, index, 0, rows_of(L, self, dim), TT_OUT_OF_RANGE, "index out of range in self");
+  int64_t rows = rows_of(L, self, dim);
+  tt_lx_check_range(L, index, 0, rows, TT_OUT_OF_RANGE, text_of(L, SELF_BOUNDS, rows, 0));
   if (!tt_l_is_none(L, 4) && !tt_l_scalar_is(L, 4, 1)) source = MUL(source, tt_l_scalar_splat(L, 4, source));
   tt_l_return(
       L, rows_into(L, tt_lx_dtype(self) == TT_DTYPE_PRED ? TT_OP_OR : TT_OP_ADD, self, dim, index, source));
@@ -462,7 +464,8 @@ TT_LOWERING(index_reduce) {
   if (!check_rows(L, self, dim, index, source, "index_reduce_()")) return;
   const char* reduce = tt_l_text(L, 4, "");
   bool include_self = tt_l_bool(L, 5, true), mean = !strcmp(reduce, "mean");
-  tt_lx_check_range(L, index, 0, rows_of(L, self, dim), TT_OUT_OF_RANGE, "index out of range in self");
+  int64_t rows = rows_of(L, self, dim);
+  tt_lx_check_range(L, index, 0, rows, TT_OUT_OF_RANGE, text_of(L, SELF_BOUNDS, rows, 0));
   tt_op_kind_t kind = mean                      ? TT_OP_ADD
                       : !strcmp(reduce, "prod") ? TT_OP_MULTIPLY
                       : !strcmp(reduce, "amax") ? TT_OP_MAXIMUM
@@ -558,8 +561,8 @@ TT_LOWERING(embedding) {
     return;
   }
   index = index_operand(L, index, "embedding()");
-  tt_lx_check_range(L, index, 0, tt_lx_static_size(L, weight, 0), TT_OUT_OF_RANGE,
-                    "index out of range in self");
+  int64_t rows = tt_lx_static_size(L, weight, 0);
+  tt_lx_check_range(L, index, 0, rows, TT_OUT_OF_RANGE, text_of(L, SELF_BOUNDS, rows, 0));
   tt_l_return(L, tt_lx_take_rows(L, weight, index));
 }
 TT_LOWERING(embedding_dense_backward) {

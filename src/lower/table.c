@@ -20,6 +20,7 @@
 #define VTPU TT_ATEN_VTPU_ONLY
 #define MIXED TT_ATEN_MIXED_DEVICE
 #define COMPOSITE TT_ATEN_COMPOSITE
+#define ONE TT_ATEN_ONE_VALUE
 static const tt_aten_entry_t entries[] = {
 #define TT_ATEN(symbol, functional, out, inplace, flags, value_args) \
   {{functional, out, inplace, flags}, value_args, tt_lower_##symbol},
