@@ -15,7 +15,7 @@ enum { kTile = 1024, kChunk = 16, kThin = 32, kThinColumns = 128, kTileRows = 25
 typedef struct tile_plan_s {
   tt_gemm_t g;
   int64_t eb, per_tile;              // bytes an element; elements of k a tile
-  int64_t batch, k_tiles, n_panels, tm, tn, m_tiles, n_tiles;
+  int64_t batch, k_tiles, chunk, n_panels, tm, tn, m_tiles, n_tiles;   // chunk: tiles of k a pass over C
   bool thin, one_chunk, serial;
   size_t shared_bytes, a_bytes, b_bytes, slot_bytes;
 } tile_plan_t;
@@ -45,8 +45,8 @@ static void tile_plan(tile_plan_t* p, const tt_gemm_t* given) {
   for (;;) {
     p->tm = ceil_div(ceil_div(g->m, mt), 32) * 32;
     p->tn = ceil_div(ceil_div(g->n, nt), 32) * 32;
-    if (p->batch * mt * nt >= 8 || flops / (double)(mt * nt) < 4e7 || p->thin) break;
-    if (p->tm > p->tn && p->tm > 64) mt *= 2;
+    if (p->batch * mt * nt >= 8 || flops / (double)(mt * nt) < 1e8 || p->thin) break;
+    if (p->tm > 64) mt *= 2;         // more rows of tiles cost nothing, more columns pack A again
     else if (p->tn > 64) nt *= 2;
     else break;
   }
@@ -54,7 +54,7 @@ static void tile_plan(tile_plan_t* p, const tt_gemm_t* given) {
   p->n_tiles = ceil_div(g->n, p->tn);
   p->serial = flops * (double)p->batch < 4e6 && (double)p->batch * (double)(g->n * g->k * p->eb) < 262144;
   p->one_chunk = p->k_tiles <= kChunk;
-  const int64_t chunk = TT_MIN(p->k_tiles, kChunk);
+  const int64_t chunk = p->chunk = ceil_div(p->k_tiles, ceil_div(p->k_tiles, kChunk));
   p->shared_bytes = p->thin ? 0 : (size_t)(p->batch * p->n_panels * p->k_tiles) * kTile;
   p->a_bytes = (size_t)(p->tm / 16 * (p->thin ? p->k_tiles : chunk)) * kTile;
   p->b_bytes = p->thin ? (size_t)(p->tn / 16 * chunk) * kTile : 0;
@@ -78,7 +78,10 @@ static inline __attribute__((always_inline)) void transpose_dwords(__m512i* r) {
 // `count` rows (step bytes apart) of `bytes` bytes of k
 static inline __attribute__((always_inline)) void load_rows(__m512i* r, const char* s, int64_t step, int64_t count, int64_t bytes) {
   if (TT_LIKELY(count == 16 && bytes >= 64)) {
-    _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) r[i] = _mm512_loadu_si512(s + i * step);
+    _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) {
+      r[i] = _mm512_loadu_si512(s + i * step);
+      _mm_prefetch(s + i * step + 512, _MM_HINT_T0);
+    }
     return;
   }
   const __mmask64 mask = first_bytes(bytes);
@@ -86,6 +89,14 @@ static inline __attribute__((always_inline)) void load_rows(__m512i* r, const ch
 }
 // Columns adjacent, k `step` bytes apart: groups of k in the 4 bytes of a column. depth: elements of k.
 static inline __attribute__((always_inline)) void load_pairs(__m512i* r, const char* s, int64_t step, int64_t count, int64_t depth) {
+  if (TT_LIKELY(count == 16 && depth >= 32)) {
+    _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) {
+      const __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)(const void*)(s + 2 * i * step)));
+      const __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)(const void*)(s + (2 * i + 1) * step)));
+      r[i] = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
+    }
+    return;
+  }
   const __mmask16 mask = (__mmask16)((1u << count) - 1);
   _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) {
     const __m256i zero = _mm256_setzero_si256();
@@ -129,7 +140,7 @@ static inline __attribute__((always_inline)) void pack_panel(char* d, const char
       for (int64_t i = 0; i < count; ++i) {
         for (int64_t x = 0; x < rest; ++x) memcpy(block + 64 * i + x * eb, at + i * ws + x * ks, (size_t)eb);
       }
-      load_rows(r, block, 64, 16, 64);
+      _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) r[i] = _mm512_load_si512(block + 64 * i);
       if (grouped) transpose_dwords(r);
     }
     store_tile(d, r);
@@ -172,12 +183,13 @@ static void pack_task(void* self, size_t slot, size_t task) {
   const int64_t groups = ceil_div(p->n_panels, 8), first = (int64_t)task % groups * 8, batch = (int64_t)task / groups;
   int64_t a, b, c;
   offsets(p, batch, &a, &b, &c);
-  // a chunk of k of a few panels at a time: rows in memory are read whole
-  for (int64_t k = 0; k < g->k; k += 2 * p->per_tile) {
+  // rows of B are read whole: over k, or, where columns are adjacent, a little of k for a few panels at a time
+  const int64_t step = g->b_rs == 1 ? p->k_tiles * p->per_tile : 2 * p->per_tile;
+  for (int64_t k = 0; k < g->k; k += step) {
     for (int64_t j = first; j < TT_MIN(first + 8, p->n_panels); ++j) {
       (p->eb == 2 ? pack_b2 : pack_b1)(r->scratch + ((batch * p->n_panels + j) * p->k_tiles + k / p->per_tile) * kTile,
                                        (const char*)g->b + (b + j * 16 * g->b_cs + k * g->b_rs) * p->eb, g->b_cs * p->eb, g->b_rs * p->eb,
-                                       TT_MIN(16, g->n - j * 16), TT_MIN(2 * p->per_tile, g->k - k));
+                                       TT_MIN(16, g->n - j * 16), TT_MIN(step, g->k - k));
     }
   }
 }
@@ -232,9 +244,9 @@ static void tile_task(void* self, size_t slot_index, size_t task) {
   char* at_c = (char*)g->c + (c + m0 * g->c_rs + n0 * g->c_cs) * cb;
   const int64_t m_panels = ceil_div(rows, 16), n_panels = ceil_div(cols, 16);
   BEGIN();
-  for (int64_t kt = 0; kt < p->k_tiles; kt += kChunk) {
-    const int64_t tiles = TT_MIN((int64_t)kChunk, p->k_tiles - kt), k = kt * p->per_tile, depth = TT_MIN(tiles * p->per_tile, g->k - k);
-    const bool last = kt + kChunk >= p->k_tiles;
+  for (int64_t kt = 0; kt < p->k_tiles; kt += p->chunk) {
+    const int64_t tiles = TT_MIN(p->chunk, p->k_tiles - kt), k = kt * p->per_tile, depth = TT_MIN(tiles * p->per_tile, g->k - k);
+    const bool last = kt + p->chunk >= p->k_tiles;
     for (int64_t i = 0; i < m_panels; ++i) {
       (p->eb == 2 ? pack_a2 : pack_a1)(pa + i * tiles * kTile, at_a + (i * 16 * g->a_rs + k * g->a_cs) * p->eb, g->a_rs * p->eb, g->a_cs * p->eb,
                                        TT_MIN(16, rows - i * 16), depth);
@@ -244,10 +256,11 @@ static void tile_task(void* self, size_t slot_index, size_t task) {
     if (p->thin) {
       b_panel = tiles * kTile;
       tiles_b = pb;
-      for (int64_t x = 0; x < depth; x += 2 * p->per_tile) {
+      const int64_t step = g->b_rs == 1 ? depth : 2 * p->per_tile;
+      for (int64_t x = 0; x < depth; x += step) {
         for (int64_t j = 0; j < n_panels; ++j) {
           (p->eb == 2 ? pack_b2 : pack_b1)(pb + j * b_panel + x / p->per_tile * kTile, at_b + (j * 16 * g->b_cs + (k + x) * g->b_rs) * p->eb,
-                                           g->b_cs * p->eb, g->b_rs * p->eb, TT_MIN(16, cols - j * 16), TT_MIN(2 * p->per_tile, depth - x));
+                                           g->b_cs * p->eb, g->b_rs * p->eb, TT_MIN(16, cols - j * 16), TT_MIN(step, depth - x));
         }
       }
     }
