@@ -97,6 +97,7 @@ void tt_gemm_tasks(tt_pool_t* pool, size_t count, tt_gemm_task_fn_t fn, void* se
 enum { kMaxTileM = 504, kMaxTileN = 512, kFewMinWork = 4096, kMcPanels = 12 };
 static const double kSerialFlops = 1.5e6;     // less is done before a second thread is awake
 static const double kTaskFlops = 4e6;
+static const double kSharedBytes = 64e6;      // B past this is packed by tasks, a part at a time
 
 typedef struct plan_s {
   tt_gemm_t g;                     // normalised
@@ -104,12 +105,13 @@ typedef struct plan_s {
   const tt_gemm_kernel_t* kernel;
   const tt_gemm_source_t* source;
   size_t acc_bytes, element_bytes, c_bytes;   // an element
-  bool few, direct, buffered, serial;
+  bool few, direct, shared, buffered, serial;
   int64_t f;                       // few: rows there is a kernel for, m or the next
   int64_t batch;                   // products
   int64_t tm, tn, m_tiles, n_tiles;
   int64_t group, groups;           // products a task; tasks over the batch
   size_t a_at, b_at, c_at, slot_bytes;        // of one slot's scratch
+  size_t shared_bytes;             // B packed by all tasks for all tasks
 } plan_t;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -161,11 +163,12 @@ static void plan_tiles(plan_t* p) {
   const tt_gemm_t* g = &p->g;
   const double flops = 2.0 * (double)g->m * (double)g->n * (double)TT_MAX(g->k, 1);
   int64_t mt = ceil_div(g->m, kMaxTileM), nt = ceil_div(g->n, kMaxTileN);
+  const bool can_share = p->batch == 1 && (double)g->n * (double)g->k * (double)p->acc_bytes <= kSharedBytes;
   for (;;) {
     p->tm = round_up(ceil_div(g->m, mt), p->kernel->mr);
     p->tn = round_up(ceil_div(g->n, nt), p->kernel->nr);
     if (p->batch * mt * nt >= 8 || flops / (double)(mt * nt) < 2 * kTaskFlops) break;
-    if (p->tm >= p->tn && p->tm > 2 * p->kernel->mr) mt *= 2;
+    if ((can_share ? p->tm > 8 * p->kernel->mr : p->tm >= p->tn) && p->tm > 2 * p->kernel->mr) mt *= 2;
     else if (p->tn > p->kernel->nr) nt *= 2;
     else break;
   }
@@ -176,14 +179,17 @@ static void plan_tiles(plan_t* p) {
     p->group = TT_MAX(1, TT_MIN((int64_t)(kTaskFlops / flops), ceil_div(p->batch, 8)));
   }
   p->serial = flops * (double)p->batch < kSerialFlops;
-  // small products of the accumulator's dtype: operands where they lie
-  p->direct = p->acc_bytes == p->element_bytes && g->b_cs == 1 && g->n <= 2 * kMaxTileN && g->m <= 128 &&
-              (double)g->m * (double)g->n * (double)g->k <= 64.0 * 64 * 64 && g->k <= TT_GEMM_KC;
+  // Operands where they lie, if they fit the caches and their rows do not fall on one another there.
+  const int64_t eb = (int64_t)p->acc_bytes;
+  p->direct = p->acc_bytes == p->element_bytes && g->b_cs == 1 && g->k <= TT_GEMM_KC && g->n * g->k * eb <= 262144 && g->m <= 256 &&
+              (g->m <= 4 || g->a_rs * eb % 2048 != 0) && (g->k <= 4 || g->b_rs * eb % 2048 != 0);
+  p->shared = can_share && p->m_tiles > 1 && !p->direct;
+  p->shared_bytes = p->shared ? tt_align_up((size_t)(round_up(g->n, p->kernel->nr) * g->k) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64) : 0;
   const int64_t depth = TT_MIN(g->k, TT_GEMM_KC);
   const int64_t mc = TT_MIN(p->tm, kMcPanels * p->kernel->mr);
   p->a_at = 0;
   p->b_at = tt_align_up((size_t)(mc * depth) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
-  p->c_at = p->b_at + tt_align_up((size_t)(p->tn * depth) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
+  p->c_at = p->b_at + (p->shared ? 0 : tt_align_up((size_t)(p->tn * depth) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64));
   p->slot_bytes = p->c_at + (p->buffered ? tt_align_up((size_t)(p->tm * p->tn) * p->acc_bytes, 64) : 0);
 }
 
@@ -297,12 +303,12 @@ static void pack_b(const plan_t* p, const char* b, int64_t depth, int64_t cols, 
   }
 }
 
-static void tile_run(const plan_t* p, char* slot, item_t item, int64_t m0, int64_t n0) {
+static void tile_run(const plan_t* p, const char* shared, char* slot, item_t item, int64_t m0, int64_t n0) {
   const tt_gemm_t* g = &p->g;
   const tt_gemm_kernel_t* kernel = p->kernel;
   const int64_t mr = kernel->mr, nr = kernel->nr, eb = (int64_t)p->element_bytes, ab = (int64_t)p->acc_bytes;
   const int64_t rows = TT_MIN(p->tm, g->m - m0), cols = TT_MIN(p->tn, g->n - n0);
-  char *packed_a = slot + p->a_at, *packed_b = slot + p->b_at;
+  char* packed_a = slot + p->a_at;
   char* final_c = item.c + (m0 * g->c_rs + n0 * g->c_cs) * (int64_t)p->c_bytes;
   char* c = p->buffered ? slot + p->c_at : final_c;
   const int64_t c_rs = p->buffered ? p->tn : g->c_rs;
@@ -313,7 +319,11 @@ static void tile_run(const plan_t* p, char* slot, item_t item, int64_t m0, int64
   for (int64_t k = 0; k < TT_MAX(g->k, 1); k += TT_GEMM_KC) {
     const int64_t depth = TT_MIN(g->k - k, TT_GEMM_KC);
     const bool add = k > 0 || g->accumulate;
-    pack_b(p, b + k * g->b_rs * eb, depth, cols, packed_b);
+    const char* packed_b = shared + (k * round_up(g->n, nr) + n0 * depth) * ab;
+    if (!p->shared) {
+      pack_b(p, b + k * g->b_rs * eb, depth, cols, slot + p->b_at);
+      packed_b = slot + p->b_at;
+    }
     for (int64_t i0 = 0; i0 < rows; i0 += mc) {
       const int64_t block = TT_MIN(mc, rows - i0);
       for (int64_t i = 0; i < block; i += mr) {
@@ -331,19 +341,21 @@ static void tile_run(const plan_t* p, char* slot, item_t item, int64_t m0, int64
   if (p->buffered) store_c(p, c, c_rs, rows, cols, final_c);
 }
 
-static void direct_run(const plan_t* p, char* slot, item_t item) {
+static void direct_run(const plan_t* p, char* slot, item_t item, int64_t m0, int64_t n0) {
   const tt_gemm_t* g = &p->g;
   const int64_t mr = p->kernel->mr, nr = p->kernel->nr, ab = (int64_t)p->acc_bytes;
-  char* c = p->buffered ? slot + p->c_at : item.c;
+  const int64_t rows = TT_MIN(p->tm, g->m - m0), cols = TT_MIN(p->tn, g->n - n0);
+  char* final_c = item.c + (m0 * g->c_rs + n0 * g->c_cs) * (int64_t)p->c_bytes;
+  char* c = p->buffered ? slot + p->c_at : final_c;
   const int64_t c_rs = p->buffered ? p->tn : g->c_rs;
-  if (p->buffered && g->accumulate) load_c(p, item.c, g->m, g->n, c, c_rs);
-  for (int64_t j = 0; j < g->n; j += nr) {
-    for (int64_t i = 0; i < g->m; i += mr) {
-      p->kernel->run_strided(g->k, item.a + i * g->a_rs * ab, g->a_rs, g->a_cs, item.b + j * ab, g->b_rs, c + (i * c_rs + j) * ab, c_rs,
-                             TT_MIN(mr, g->m - i), TT_MIN(nr, g->n - j), g->accumulate);
+  if (p->buffered && g->accumulate) load_c(p, final_c, rows, cols, c, c_rs);
+  for (int64_t j = 0; j < cols; j += nr) {
+    for (int64_t i = 0; i < rows; i += mr) {
+      p->kernel->run_strided(g->k, item.a + (m0 + i) * g->a_rs * ab, g->a_rs, g->a_cs, item.b + (n0 + j) * ab, g->b_rs,
+                             c + (i * c_rs + j) * ab, c_rs, TT_MIN(mr, rows - i), TT_MIN(nr, cols - j), g->accumulate);
     }
   }
-  if (p->buffered) store_c(p, c, c_rs, g->m, g->n, item.c);
+  if (p->buffered) store_c(p, c, c_rs, rows, cols, final_c);
 }
 
 static void few_run(const plan_t* p, char* slot, item_t item, int64_t n0) {
@@ -367,10 +379,23 @@ static void few_run(const plan_t* p, char* slot, item_t item, int64_t n0) {
   store_c(p, acc, cols, g->m, cols, final_c);
 }
 
+// One chunk of k and some panels of B, for all tasks.
+enum { kSharedPanels = 8 };
+static void shared_task(void* self, size_t slot, size_t task) {
+  (void)slot;
+  run_t* r = self;
+  const plan_t* p = &r->plan;
+  const tt_gemm_t* g = &p->g;
+  const int64_t nr = p->kernel->nr, eb = (int64_t)p->element_bytes, parts = ceil_div(g->n, kSharedPanels * nr);
+  const int64_t k = (int64_t)task / parts * TT_GEMM_KC, n = (int64_t)task % parts * kSharedPanels * nr, depth = TT_MIN(g->k - k, TT_GEMM_KC);
+  pack_b(p, (const char*)g->b + (k * g->b_rs + n * g->b_cs) * eb, depth, TT_MIN(kSharedPanels * nr, g->n - n),
+         r->scratch + (k * round_up(g->n, nr) + n * depth) * (int64_t)p->acc_bytes);
+}
+
 static void task_run(void* self, size_t slot_index, size_t task) {
   run_t* r = self;
   const plan_t* p = &r->plan;
-  char* slot = r->scratch + slot_index * p->slot_bytes;
+  char* slot = r->scratch + p->shared_bytes + slot_index * p->slot_bytes;
   int64_t rest = (int64_t)task;
   const int64_t ni = rest % p->n_tiles;
   rest /= p->n_tiles;
@@ -378,8 +403,8 @@ static void task_run(void* self, size_t slot_index, size_t task) {
   for (int64_t i = first; i < TT_MIN(first + p->group, p->batch); ++i) {
     const item_t item = item_at(p, i);
     if (p->few) few_run(p, slot, item, ni * p->tn);
-    else if (p->direct) direct_run(p, slot, item);
-    else tile_run(p, slot, item, mi * p->tm, ni * p->tn);
+    else if (p->direct) direct_run(p, slot, item, mi * p->tm, ni * p->tn);
+    else tile_run(p, r->scratch, slot, item, mi * p->tm, ni * p->tn);
   }
 }
 
@@ -397,7 +422,7 @@ size_t tt_gemm_scratch_bytes(const tt_gemm_t* g, int threads) {
   plan_t p;
   plan_make(&p, g);
   const size_t tasks = (size_t)(p.groups * p.m_tiles * p.n_tiles);
-  return p.slot_bytes * (p.serial ? 1 : TT_MIN((size_t)TT_MAX(threads, 1), tasks));
+  return p.shared_bytes + p.slot_bytes * (p.serial ? 1 : TT_MIN((size_t)TT_MAX(threads, 1), tasks));
 }
 
 static void zero_c(const tt_gemm_t* g) {
@@ -424,5 +449,10 @@ void tt_gemm_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
   }
   run_t r = {.scratch = scratch};
   plan_make(&r.plan, g);
-  tt_gemm_tasks(r.plan.serial ? NULL : pool, (size_t)(r.plan.groups * r.plan.m_tiles * r.plan.n_tiles), task_run, &r);
+  const tt_gemm_t* own = &r.plan.g;
+  if (r.plan.serial) pool = NULL;
+  if (r.plan.shared) {
+    tt_gemm_tasks(pool, (size_t)(ceil_div(own->k, TT_GEMM_KC) * ceil_div(own->n, kSharedPanels * r.plan.kernel->nr)), shared_task, &r);
+  }
+  tt_gemm_tasks(pool, (size_t)(r.plan.groups * r.plan.m_tiles * r.plan.n_tiles), task_run, &r);
 }
