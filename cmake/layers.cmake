@@ -1,6 +1,11 @@
 # tt_layer(name folders... [INCLUDE extra include root] [DEPS layers...])
 # One static library of the folders' *.c (without *_test.c) and one executable for each *_test.c.
 # ISA files are named by suffix: *_avx2.c, *_avx512.c, *_avx512bf16.c, *_amx.c.
+# Sanitizer builds compile kernels like the rest: -O3 there takes minutes a file.
+set(TT_KERNEL_OPT "-O3")
+if(TT_SANITIZE)
+  set(TT_KERNEL_OPT "-O1")
+endif()
 set(TT_TEST_TARGETS "" CACHE INTERNAL "")
 function(tt_layer name)
   cmake_parse_arguments(ARG "" "INCLUDE" "DEPS" ${ARGN})
@@ -21,16 +26,16 @@ function(tt_layer name)
   endif()
   foreach(file ${sources})
     if(file MATCHES "_avx2\\.c$")
-      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;-O3")
+      set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS "-mavx2;-mfma;-mf16c;${TT_KERNEL_OPT}")
     elseif(file MATCHES "_avx512\\.c$")
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
-        "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mfma;-mf16c;-mprefer-vector-width=512;-O3")
+        "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512cd;-mfma;-mf16c;-mprefer-vector-width=512;${TT_KERNEL_OPT}")
     elseif(file MATCHES "_avx512bf16\\.c$")
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
-        "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512bf16;-mavx512vnni;-mfma;-mf16c;-mprefer-vector-width=512;-O3")
+        "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512bf16;-mavx512vnni;-mfma;-mf16c;-mprefer-vector-width=512;${TT_KERNEL_OPT}")
     elseif(file MATCHES "_amx\\.c$")
       set_source_files_properties(${file} PROPERTIES COMPILE_OPTIONS
-        "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512bf16;-mamx-tile;-mamx-bf16;-mamx-int8;-mfma;-mf16c;-O3")
+        "-mavx512f;-mavx512bw;-mavx512dq;-mavx512vl;-mavx512bf16;-mamx-tile;-mamx-bf16;-mamx-int8;-mfma;-mf16c;${TT_KERNEL_OPT}")
     endif()
   endforeach()
   add_library(tt_${name} STATIC ${sources})
