@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib.abc
 import importlib.machinery
 import sys
@@ -38,7 +39,18 @@ def after_import(name: str, action) -> None:
     _pending[name] = action
 
 
+def _let_autograd_finish() -> None:
+    """A device thread of autograd that still drops a finished graph when Python ends would abort the process."""
+    import time
+
+    from . import _core
+
+    if _core.core().tt_is_initialized():
+        time.sleep(0.02)   # without the GIL, which is what such a thread waits for
+
+
 def install(torch) -> None:
+    atexit.register(_let_autograd_finish)
     after_import("torch._dynamo.device_interface", _dynamo_interface)
     after_import("torch._inductor.compile_fx", _inductor_refusal)
     after_import("torch._prims.rng_prims", _checkpoint_rng)
@@ -189,7 +201,11 @@ def _dlpack(torch) -> None:
         device = kwargs.get("dl_device")
         if device is not None and int(device[0]) != 1:
             raise BufferError("tpu: DLPack export goes to the CPU only (dl_device=(1, 0))")
-        return export(self.detach().cpu())
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.is_conj():
+            raise BufferError("Can't export tensors with the conjugate bit set")
+        return export(self.cpu())
 
     def __dlpack_device__(self):
         if self.device.type != "tpu":
@@ -198,3 +214,11 @@ def _dlpack(torch) -> None:
 
     torch.Tensor.__dlpack__ = __dlpack__
     torch.Tensor.__dlpack_device__ = __dlpack_device__
+
+    capsule = torch.utils.dlpack.to_dlpack
+
+    def to_dlpack(tensor):
+        return capsule(tensor.cpu() if tensor.device.type == "tpu" else tensor)
+
+    to_dlpack.__doc__ = capsule.__doc__
+    torch.to_dlpack = torch.utils.dlpack.to_dlpack = to_dlpack
