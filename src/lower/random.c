@@ -263,8 +263,9 @@ TT_LOWERING(native_dropout) {
   tt_l_return(L, mask);
 }
 TT_LOWERING(native_dropout_backward) {
-  V grad = tt_l_tensor(L, 0), mask = tt_l_tensor(L, 1), wide = UP(grad);
-  V scaled = MUL(wide, tt_l_scalar_splat(L, 2, wide));
+  V grad = tt_l_tensor(L, 0), mask = tt_l_tensor(L, 1);
+  grad = CAST(grad, tt_l_default_float(tt_lx_dtype(grad)));
+  V wide = UP(grad), scaled = MUL(wide, tt_l_scalar_splat(L, 2, wide));
   tt_l_return(L, CAST(MUL(scaled, CAST(mask, tt_lx_dtype(wide))), tt_lx_dtype(grad)));
 }
 

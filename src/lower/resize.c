@@ -56,12 +56,10 @@ static double filter_aa(resize_mode_t mode, double x) {
   return x < 2 ? (((x - 5) * x + 8) * x - 4) * a : 0;
 }
 static void row_aa(resize_mode_t mode, int64_t o, int64_t in, int64_t out, bool align, double scale, double* row) {
-  // The window is chosen in float as PyTorch does; a weight at its edge is zero or almost.
-  float step = (float)source_scale(in, out, align, scale), half = mode == LINEAR_AA ? 1.0f : 2.0f;
-  float support = step >= 1 ? half * step : half, inverse = step >= 1 ? 1.0f / step : 1.0f, center = step * ((float)o + 0.5f);
-  int64_t low = TT_MAX((int64_t)(center - support + 0.5f), (int64_t)0), high = TT_MIN((int64_t)(center + support + 0.5f), in);
-  double total = 0;
-  for (int64_t i = low; i < high; ++i) total += row[i] = filter_aa(mode, ((float)i - center + 0.5f) * inverse);
+  double step = source_scale(in, out, align, scale), half = mode == LINEAR_AA ? 1 : 2, center = step * ((double)o + 0.5);
+  double support = step >= 1 ? half * step : half, inverse = step >= 1 ? 1 / step : 1, total = 0;
+  int64_t low = TT_MAX((int64_t)(center - support + 0.5), (int64_t)0), high = TT_MIN((int64_t)(center + support + 0.5), in);
+  for (int64_t i = low; i < high; ++i) total += row[i] = filter_aa(mode, ((double)i - center + 0.5) * inverse);
   for (int64_t i = low; i < high && total != 0; ++i) row[i] /= total;
 }
 
