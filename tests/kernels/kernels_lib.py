@@ -1,7 +1,6 @@
 """The kernels' test shim through ctypes, and what the kernel tests share."""
 import ctypes
 import functools
-import glob
 import os
 
 import numpy as np
@@ -13,13 +12,12 @@ ISAS = ["generic", "avx2", "avx512", "avx512bf16", "amx"]
 
 @functools.lru_cache(None)
 def lib():
-    """TT_KERNELS_SHIM, else the newest build's."""
+    """TT_KERNELS_SHIM, else that of build/release or TT_BUILD."""
     path = os.environ.get("TT_KERNELS_SHIM")
     if not path:
-        found = glob.glob(os.path.join(ROOT, "build", "**", "libkernels_shim.so"), recursive=True)
-        if not found:
-            pytest.skip("libkernels_shim.so is not built (ninja kernels_shim)")
-        path = max(found, key=os.path.getmtime)
+        path = os.path.join(os.environ.get("TT_BUILD", os.path.join(ROOT, "build", "release")), "tests", "kernels", "libkernels_shim.so")
+        if not os.path.exists(path):
+            pytest.skip(f"{path} is not built (ninja kernels_shim)")
     handle = ctypes.CDLL(path)
     handle.ks_isa_name.restype = ctypes.c_char_p
     handle.ks_arg.restype = ctypes.c_int64

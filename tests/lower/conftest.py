@@ -1,6 +1,5 @@
-"""Builds the C driver once from the newest static libraries under build/ (or takes TT_LOWER_DRIVER)."""
+"""Builds the C driver once from the static libraries of build/release or TT_BUILD (or takes TT_LOWER_DRIVER)."""
 
-import glob
 import os
 import subprocess
 import sys
@@ -19,10 +18,9 @@ def lower(tmp_path_factory):
 
     path = os.environ.get("TT_LOWER_DRIVER")
     if not path:
-        libraries = glob.glob(os.path.join(ROOT, "build", "*", "libtt_lower.a"))
-        if not libraries:
-            pytest.skip("no libtt_lower.a under build/: build the target tt_lower first")
-        folder = os.path.dirname(max(libraries, key=os.path.getmtime))
+        folder = os.environ.get("TT_BUILD", os.path.join(ROOT, "build", "release"))
+        if not os.path.exists(os.path.join(folder, "libtt_lower.a")):
+            pytest.skip(f"no libtt_lower.a in {folder}: build the target tt_lower first")
         path = str(tmp_path_factory.mktemp("driver") / "lower_driver.so")
         subprocess.run(
             ["cc", "-shared", "-fPIC", "-O1", f"-I{ROOT}/src", f"-I{ROOT}/include", "-o", path, f"{HERE}/lower_driver.c",
