@@ -142,14 +142,17 @@ class _Plan:
 
 
 class _Output:
-    """One result of the call."""
+    """One result of the call: an argument, a result of the program or a view (sizes, strides, offset) of one."""
 
-    __slots__ = ("reads_args", "index", "order", "cpu", "constant")
+    __slots__ = ("reads_args", "index", "order", "cpu", "constant", "view")
 
-    def __init__(self, *, argument=None, made=None, order=None, cpu=False, constant=None):
+    def __init__(self, *, argument=None, made=None, order=None, cpu=False, constant=None, view=None):
         self.reads_args = argument is not None
         self.index = argument if argument is not None else made
-        self.order, self.cpu, self.constant = order, cpu, constant
+        self.order, self.cpu, self.constant, self.view = order, cpu, constant, view
+
+    def viewed(self, view):
+        return _Output(made=self.index, order=self.order, cpu=self.cpu, view=view)
 
     def __call__(self, args, made):
         if self.index is None:
@@ -159,6 +162,8 @@ class _Output:
         tensor = made[self.index]
         if self.order is not None:
             tensor = tensor.permute(self.order)
+        if self.view is not None:
+            tensor = torch.as_strided(tensor, *self.view)
         return tensor.cpu() if self.cpu else tensor
 
 
@@ -280,6 +285,8 @@ class _Walk:
             return graph.scalars(list(values))
         if text == "Tensor":
             return graph.tensor(self._as_tensor(value))
+        if text == "ScalarType" and type(value) is int:   # a schema's default
+            value = _SCALAR_TYPES[value]
         if isinstance(value, torch.dtype):
             number = TO_CORE.get(value)
             if number is None:
@@ -319,37 +326,82 @@ class _Walk:
 
     # ---- results ----------------------------------------------------------------------------------
     def _outputs(self, node):
-        made: dict = {}
         values = node.args[0]
-        for item in values if isinstance(values, (list, tuple)) else [values]:
+        items = values if isinstance(values, (list, tuple)) else [values]
+        made: dict = {}
+        bases = self._bases(items)
+        for item in items:
             value = self._read(item)
             if not isinstance(value, core_graph.Value):
                 self.plan.outputs.append(_Output(constant=value))
-                continue
-            fake = item.meta.get("val")
-            if value.input_index is not None and item.op == "placeholder":
+            elif value.input_index is not None and item.op == "placeholder":
                 self.plan.outputs.append(_Output(argument=value.input_index))
+            elif item in bases:
+                base, view = bases[item]
+                self.plan.outputs.append(self._made(base, made).viewed(view))
+            else:
+                self.plan.outputs.append(self._made(item, made))
+
+    def _made(self, item, made):
+        """The program's result for a node; each node is one result."""
+        if item in made:
+            return made[item]
+        value, fake = self.env[item], item.meta.get("val")
+        fake_dtype = TO_CORE.get(fake.dtype) if isinstance(fake, torch.Tensor) else value.dtype
+        if fake_dtype is not None and fake_dtype != value.dtype:
+            raise AssertionError(
+                self._where(item, f"{item.target} gives {FROM_CORE.get(value.dtype)}, torch expects {fake.dtype}")
+            )
+        order = self._order(fake, value)
+        inverse = None
+        if order is not None:
+            op = core_graph.find("permute")
+            if op is not None:
+                value = self.graph.call(op, [self.graph.tensor(value), self.graph.ints(order)])[0]
+                inverse = [order.index(dim) for dim in range(len(order))]
+        cpu = isinstance(fake, torch.Tensor) and fake.device.type == "cpu"
+        made[item] = _Output(made=self.graph.output(value), order=inverse, cpu=cpu)
+        return made[item]
+
+    def _bases(self, items) -> dict:
+        """Outputs that share memory with others, as node -> (node of the memory's first owner, view of it)."""
+        shared: dict = {}
+        for item in {item: None for item in items if isinstance(item, torch.fx.Node)}:
+            storage = _storage(item)
+            if storage is not None and item.op == "call_function" and isinstance(self.env[item], core_graph.Value):
+                shared.setdefault(storage, []).append(item)
+        shared = {storage: nodes for storage, nodes in shared.items() if len(nodes) > 1}
+        found: dict = {}
+        for owner in self.module.graph.nodes if shared else ():
+            nodes = shared.get(_storage(owner))
+            if nodes is None or owner.op != "call_function" or not isinstance(self.env.get(owner), core_graph.Value):
                 continue
-            if item in made:
-                self.plan.outputs.append(made[item])
+            del shared[_storage(owner)]
+            whole = owner.meta["val"]
+            if not self._is_dense(whole):
                 continue
-            fake_dtype = TO_CORE.get(fake.dtype) if isinstance(fake, torch.Tensor) else value.dtype
-            if fake_dtype is not None and fake_dtype != value.dtype:
-                raise AssertionError(
-                    self._where(item, f"{item.target} gives {FROM_CORE.get(value.dtype)}, torch expects {fake.dtype}")
-                )
-            order = self._order(fake, value)
-            inverse = None
-            if order is not None:
-                op = core_graph.find("permute")
-                if op is not None:
-                    value = self.graph.call(op, [self.graph.tensor(value), self.graph.ints(order)])[0]
-                    inverse = [order.index(dim) for dim in range(len(order))]
-            index = self.graph.output(value)
-            cpu = isinstance(fake, torch.Tensor) and fake.device.type == "cpu"
-            output = _Output(made=index, order=inverse, cpu=cpu)
-            made[item] = output
-            self.plan.outputs.append(output)
+            for node in nodes:
+                fake = node.meta["val"]
+                view = [
+                    [self._integer(size) for size in fake.shape],
+                    [self._integer(stride) for stride in fake.stride()],
+                    self._integer(fake.storage_offset()),
+                ]
+                if fake.dtype == whole.dtype and None not in (*view[0], *view[1], view[2]):
+                    found[node] = (owner, view)
+        return found
+
+    def _is_dense(self, fake) -> bool:
+        """The tensor starts its memory and fills it without gaps."""
+        sizes, strides = ([self._integer(n) for n in numbers] for numbers in (fake.shape, fake.stride()))
+        if None in sizes or None in strides or 0 in sizes or self._integer(fake.storage_offset()) != 0:
+            return False
+        expected = 1
+        for stride, size in sorted((stride, size) for stride, size in zip(strides, sizes) if size != 1):
+            if stride != expected:
+                return False
+            expected *= size
+        return True
 
     def _order(self, fake, value):
         """Dimensions from outermost to innermost in memory, if that is not their own order."""
@@ -378,6 +430,14 @@ class _Walk:
             return None
 
 
+def _storage(node):
+    """Identity of the memory behind a node's tensor, as AOTAutograd traced it; None if it has none."""
+    fake = node.meta.get("val")
+    if not isinstance(fake, torch.Tensor) or fake.layout != torch.strided:
+        return None
+    return fake.untyped_storage()._cdata
+
+
 def _device(placeholders, module, args) -> int:
     for value in args:
         if isinstance(value, torch.Tensor) and value.device.type == "tpu":
@@ -388,6 +448,9 @@ def _device(placeholders, module, args) -> int:
             return value.device.index or 0
     return torch.accelerator.current_device_index()
 
+
+# torch's ScalarType numbers of dtypes that schemas have as defaults.
+_SCALAR_TYPES = {4: torch.int64, 6: torch.float32, 7: torch.float64, 11: torch.bool}
 
 _FRAME = re.compile(r'File "([^"]+)", line (\d+)')
 
