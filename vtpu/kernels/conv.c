@@ -83,6 +83,8 @@ typedef struct job_s {
   tt_gemm_pack_fn_t x_pack, w_pack;
   tt_k_unary_fn_t narrow;          // acc -> y's dtype; NULL when equal
   int64_t offsets[TT_CONV_KC];     // of k, when there is one block of k
+  tt_conv_run_t runs[TT_CONV_KC_DOTS];   // the same along k
+  int64_t run_count;
 } job_t;
 
 // ---- the image ----------------------------------------------------------------------------------------
@@ -117,12 +119,13 @@ static void copy_planes(void* self, int64_t begin, int64_t end) {
           lo = TT_MIN(lo, p->plane);
           hi = TT_MAX(lo, TT_MIN(hi, p->plane));
           char* part = to + (size_t)(residue * p->plane) * eb;
-          memset(part, 0, (size_t)lo * eb);
-          if (hi > lo) {
-            const char* src = row + (start + lo * step) * d[2].xs * (int64_t)j->x_bytes;
-            if (step * d[2].xs == 1 && p->x_dtype == p->acc) memcpy(part + (size_t)lo * eb, src, (size_t)(hi - lo) * eb);
-            else j->x_pack(part + (size_t)lo * eb, 1, src, 0, step * d[2].xs, 1, hi - lo);
+          const char* src = row + (start + lo * step) * d[2].xs * (int64_t)j->x_bytes;
+          if (p->x_dtype == p->acc && (step * d[2].xs == 1 || hi == lo)) {
+            p->lanes->pad_row(part, lo, src, hi - lo, p->plane);
+            continue;
           }
+          memset(part, 0, (size_t)lo * eb);
+          if (hi > lo) j->x_pack(part + (size_t)lo * eb, 1, src, 0, step * d[2].xs, 1, hi - lo);
           memset(part + (size_t)hi * eb, 0, (size_t)(p->plane - hi) * eb);
         }
       }
@@ -131,40 +134,95 @@ static void copy_planes(void* self, int64_t begin, int64_t end) {
 }
 
 // ---- weights ------------------------------------------------------------------------------------------
-// k of one panel as at most four dims, merged where they are contiguous.
-static void pack_weights(void* self, int64_t begin, int64_t end) {
-  const job_t* j = self;
-  const tt_conv_plan_t* p = j->p;
-  const tt_conv_dim_t* d = p->d;
-  const int64_t all[4] = {p->ic, d[0].ker, d[1].ker, d[2].ker}, all_strides[4] = {p->w_c, d[0].ws, d[1].ws, d[2].ws};
+typedef struct k_dims_s {   // k of the weights as at most four dims, merged where they are contiguous
   int64_t size[4], stride[4];
-  int rank = 0;
+  int rank;
+} k_dims_t;
+static k_dims_t k_dims_of(const tt_conv_plan_t* p) {
+  const tt_conv_dim_t* d = p->d;
+  const int64_t all[4] = {p->ic, d[0].ker, d[1].ker, d[2].ker}, strides[4] = {p->w_c, d[0].ws, d[1].ws, d[2].ws};
+  k_dims_t k = {.rank = 0};
   for (int i = 0; i < 4; ++i) {
     if (all[i] == 1) continue;
-    if (rank && stride[rank - 1] == all_strides[i] * all[i]) {
-      size[rank - 1] *= all[i];
-      stride[rank - 1] = all_strides[i];
+    if (k.rank && k.stride[k.rank - 1] == strides[i] * all[i]) {
+      k.size[k.rank - 1] *= all[i];
+      k.stride[k.rank - 1] = strides[i];
     } else {
-      size[rank] = all[i];
-      stride[rank++] = all_strides[i];
+      k.size[k.rank] = all[i];
+      k.stride[k.rank++] = strides[i];
     }
   }
-  if (!rank) size[rank] = stride[rank] = 1, rank = 1;
-  const int64_t inner = size[rank - 1], outer = p->k / inner;
+  if (!k.rank) k.size[0] = k.stride[0] = k.rank = 1;
+  return k;
+}
+// k in [first, first + depth) of one panel.
+static void pack_panel(const job_t* j, const k_dims_t* k, int64_t panel, int64_t first, int64_t depth, char* to) {
+  const tt_conv_plan_t* p = j->p;
+  const int64_t g = panel / p->panels, o = panel % p->panels * p->width, count = TT_MIN(p->width, p->oc - o);
+  const char* from = j->w + (p->w_base + g * p->w_g + o * p->w_o) * (int64_t)j->w_bytes;
+  const int last = k->rank - 1;
+  while (depth > 0) {
+    int64_t at = 0, rest = first / k->size[last];
+    const int64_t inner = first % k->size[last], n = TT_MIN(depth, k->size[last] - inner);
+    for (int dim = last - 1; dim >= 0; --dim) {
+      at += rest % k->size[dim] * k->stride[dim];
+      rest /= k->size[dim];
+    }
+    j->w_pack(to, p->width, from + (at + inner * k->stride[last]) * (int64_t)j->w_bytes, p->w_o, k->stride[last], count, n);
+    first += n;
+    depth -= n;
+    to += (size_t)(n * p->width) * p->acc_bytes;
+  }
+}
+static void pack_panels(void* self, int64_t begin, int64_t end) {
+  const job_t* j = self;
+  const k_dims_t k = k_dims_of(j->p);
   for (int64_t panel = begin; panel < end; ++panel) {
-    const int64_t g = panel / p->panels, o = panel % p->panels * p->width, count = TT_MIN(p->width, p->oc - o);
-    char* to = j->scratch + p->w_at + (size_t)panel * p->panel_bytes;
-    const char* from = j->w + (p->w_base + g * p->w_g + o * p->w_o) * (int64_t)j->w_bytes;
-    int64_t index[4] = {0}, at = 0;
-    for (int64_t i = 0; i < outer; ++i, to += (size_t)(inner * p->width) * p->acc_bytes) {
-      j->w_pack(to, p->width, from + at * (int64_t)j->w_bytes, p->w_o, stride[rank - 1], count, inner);
-      for (int dim = rank - 2; dim >= 0; --dim) {
-        at += stride[dim];
-        if (++index[dim] < size[dim]) break;
-        at -= size[dim] * stride[dim];
-        index[dim] = 0;
+    pack_panel(j, &k, panel, 0, j->p->k, j->scratch + j->p->w_at + (size_t)panel * j->p->panel_bytes);
+  }
+}
+// The weights of an input gradient: output channels stand `inner` elements apart, k is dense within that and far apart
+// between. Reads in memory's order, all panels of one outer k after the other. Units: (group, 8 outer k).
+enum { OUTER = 8 };
+static void pack_interleaved(void* self, int64_t begin, int64_t end) {
+  const job_t* j = self;
+  const tt_conv_plan_t* p = j->p;
+  const k_dims_t k = k_dims_of(p);
+  const int last = k.rank - 1;
+  const int64_t inner = k.size[last], outer = p->k / inner, units = (outer + OUTER - 1) / OUTER;
+  _Alignas(64) char wide[TT_CONV_MAX_NR * 64 * 8];
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t g = unit / units, to_outer = TT_MIN((unit % units + 1) * OUTER, outer);
+    for (int64_t i = unit % units * OUTER; i < to_outer; ++i) {
+      int64_t at = p->w_base + g * p->w_g, rest = i;
+      for (int dim = last - 1; dim >= 0; --dim) {
+        at += rest % k.size[dim] * k.stride[dim];
+        rest /= k.size[dim];
+      }
+      for (int64_t panel = 0; panel < p->panels; ++panel) {
+        const int64_t o = panel * p->width, count = TT_MIN(p->width, p->oc - o);
+        const char* from = j->w + (at + o * p->w_o) * (int64_t)j->w_bytes;
+        char* to = j->scratch + p->w_at + (size_t)(g * p->panels + panel) * p->panel_bytes + (size_t)(i * inner * p->width) * p->acc_bytes;
+        if (p->w_dtype != p->acc) {   // widen the block, `back` elements before k = 0 of the first channel
+          const int64_t back = k.stride[last] < 0 ? inner - 1 : 0;
+          j->w_pack(wide, 1, from - back * (int64_t)j->w_bytes, 0, 1, 1, count * inner);
+          from = wide + (size_t)back * p->acc_bytes;
+        }
+        p->lanes->pack_any(to, p->width, from, p->w_o, k.stride[last], count, inner);
       }
     }
+  }
+}
+static void pack_weights(tt_pool_t* pool, job_t* j) {
+  const tt_conv_plan_t* p = j->p;
+  const k_dims_t k = k_dims_of(p);
+  const int64_t inner = k.size[k.rank - 1], stride = k.stride[k.rank - 1], outer = p->k / inner, panels = p->groups * p->panels;
+  const bool interleaved = p->kind == TT_CONV_GEMM && (stride == 1 || stride == -1) && p->w_o == inner && inner <= 64 && inner > 1 && outer > 1;
+  if (interleaved) {
+    const int64_t units = p->groups * ((outer + OUTER - 1) / OUTER);
+    tt_k_parallel(pool, units, pool ? TT_MAX(1, 16384 / (OUTER * inner * p->oc)) : units, pack_interleaved, j);
+  } else {
+    tt_k_parallel(pool, panels, pool ? TT_MAX(1, 16384 / (p->k * p->width)) : panels, pack_panels, j);
   }
 }
 
@@ -205,6 +263,29 @@ static bool adjacent(const int64_t* offsets, int64_t count) {
   }
   return true;
 }
+static int64_t find_runs(const int64_t* offsets, int64_t count, int64_t column, tt_conv_run_t* runs, int64_t found) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (found && runs[found - 1].x + runs[found - 1].size == offsets[i]) ++runs[found - 1].size;
+    else runs[found++] = (tt_conv_run_t){offsets[i], column + i, 1};
+  }
+  return found;
+}
+// Runs of k in [first, first + count).
+static int64_t find_k_runs(const tt_conv_plan_t* p, int64_t first, int64_t count, tt_conv_run_t* runs) {
+  int64_t offsets[TT_CONV_KC], found = 0;
+  for (int64_t at = 0; at < count; at += TT_CONV_KC) {
+    const int64_t n = TT_MIN(count - at, TT_CONV_KC);
+    tt_conv_offsets(p, first + at, n, offsets);
+    found = find_runs(offsets, n, at, runs, found);
+  }
+  return found;
+}
+static const tt_conv_run_t* k_runs(const job_t* j, int64_t first, int64_t count, tt_conv_run_t* own, int64_t* out_count) {
+  *out_count = j->run_count;
+  if (j->p->k_blocks == 1) return j->runs;
+  *out_count = find_k_runs(j->p, first, count, own);
+  return own;
+}
 static const int64_t* k_offsets(const job_t* j, int64_t first, int64_t count, int64_t* own) {
   if (j->p->k_blocks == 1) return j->offsets;
   tt_conv_offsets(j->p, first, count, own);
@@ -212,83 +293,118 @@ static const int64_t* k_offsets(const job_t* j, int64_t first, int64_t count, in
 }
 
 // ---- tasks --------------------------------------------------------------------------------------------
+typedef struct block_s {   // columns of a GEMM task
+  int64_t first, last, panels;
+  int64_t x[8 * TT_CONV_MAX_NR], y[8 * TT_CONV_MAX_NR];
+  tt_conv_run_t runs[8 * TT_CONV_MAX_NR];   // of panel i: from i * nr
+  int64_t run_count[8];
+  bool in_result[8];
+} block_t;
+static void find_block(const job_t* j, int64_t block, block_t* b) {
+  const tt_conv_plan_t* p = j->p;
+  b->first = block * p->block * p->nr;
+  b->last = TT_MIN(b->first + p->block * p->nr, j->columns);
+  b->panels = (b->last - b->first + p->nr - 1) / p->nr;
+  tt_conv_columns(p, b->first, b->last - b->first, b->x, b->y);
+  for (int64_t i = 0; i < b->panels; ++i) {
+    const int64_t cols = TT_MIN(p->nr, b->last - b->first - i * p->nr);
+    b->in_result[i] = !j->narrow && adjacent(b->y + i * p->nr, cols);
+    if (!p->along_k) b->run_count[i] = find_runs(b->x + i * p->nr, cols, 0, b->runs + i * p->nr, 0);
+  }
+}
 static void gemm_task(void* self, size_t slot, size_t task) {
   const job_t* j = self;
   const tt_conv_plan_t* p = j->p;
   const int64_t oc_block = (int64_t)task % p->oc_blocks, rest = (int64_t)task / p->oc_blocks;
-  const int64_t block = rest % j->blocks, g = rest / j->blocks;
+  const int64_t block = rest % j->blocks, g = rest / j->blocks % p->groups, split = rest / j->blocks / p->groups;
   const int64_t es = (int64_t)p->acc_bytes, nr = p->nr;
-  char* b = j->scratch + p->slot_at + slot * p->slot_bytes;
-  char* tile = b + p->tile_at;
-  const int64_t first = block * p->block * nr, last = TT_MIN(first + p->block * nr, j->columns);
-  const int64_t panels = (last - first + nr - 1) / nr;
-  int64_t x_offsets[8 * TT_CONV_MAX_NR], y_offsets[8 * TT_CONV_MAX_NR];
-  tt_conv_run_t runs[8 * TT_CONV_MAX_NR];
-  int64_t run_count[8];
-  bool in_result[8];
-  tt_conv_columns(p, first, last - first, x_offsets, y_offsets);
-  for (int64_t i = 0; i < panels; ++i) {
-    const int64_t cols = TT_MIN(nr, last - first - i * nr);
-    in_result[i] = !j->narrow && adjacent(y_offsets + i * nr, cols);
-    if (p->along_k) continue;
-    tt_conv_run_t* r = runs + i * nr;
-    int64_t count = 0;
-    for (int64_t c = 0; c < cols; ++c) {
-      const int64_t x = x_offsets[i * nr + c];
-      if (count && r[count - 1].x + r[count - 1].size == x) ++r[count - 1].size;
-      else r[count++] = (tt_conv_run_t){x, c, 1};
-    }
-    run_count[i] = count;
-  }
+  char* panels = j->scratch + p->slot_at + slot * p->slot_bytes;
+  char *tile = panels + p->tile_at, *late = panels + p->a_at;
+  block_t b;
+  find_block(j, block, &b);
   const char* image = j->image + g * p->s_g * es;
   const size_t b_panel = tt_align_up((size_t)(p->kc * nr * es) + TT_GEMM_PACK_SLACK, 64);
   char* y = j->y + (p->y_base + j->first * p->y_n + g * p->y_g) * (int64_t)j->y_bytes;
   const int64_t tile_rs = p->block * nr;
   const int64_t o_first = oc_block * p->oc_block, o_last = TT_MIN(o_first + p->oc_block, p->panels);
-  for (int64_t kb = 0; kb < p->k_blocks; ++kb) {
+  const int64_t kb_first = split * p->k_blocks / p->splits, kb_last = (split + 1) * p->k_blocks / p->splits;
+  const k_dims_t dims = k_dims_of(p);
+  for (int64_t kb = kb_first; kb < kb_last; ++kb) {
     const int64_t k = kb * p->kc, depth = TT_MIN(p->kc, p->k - k);
-    int64_t own[TT_CONV_KC];
-    const int64_t* offsets = k_offsets(j, k, depth, own);
-    for (int64_t i = 0; i < panels && depth; ++i) {
-      const int64_t cols = TT_MIN(nr, last - first - i * nr);
-      if (p->along_k) p->lanes->pack_columns(b + (size_t)i * b_panel, nr, image, offsets, depth, x_offsets + i * nr, cols);
-      else p->lanes->pack_rows(b + (size_t)i * b_panel, nr, image, offsets, depth, runs + i * nr, run_count[i]);
+    if (depth && p->along_k) {
+      tt_conv_run_t own[TT_CONV_KC];
+      int64_t count;
+      const tt_conv_run_t* runs = k_runs(j, k, depth, own, &count);
+      for (int64_t i = 0; i < b.panels; ++i) {
+        p->lanes->pack_columns(panels + (size_t)i * b_panel, nr, image, runs, count, b.x + i * nr, TT_MIN(nr, b.last - b.first - i * nr));
+      }
+    } else if (depth) {
+      int64_t own[TT_CONV_KC];
+      const int64_t* offsets = k_offsets(j, k, depth, own);
+      for (int64_t i = 0; i < b.panels; ++i) {
+        p->lanes->pack_rows(panels + (size_t)i * b_panel, nr, image, offsets, depth, b.runs + i * nr, b.run_count[i]);
+      }
     }
     for (int64_t o = o_first; o < o_last; ++o) {
       const int64_t rows = TT_MIN(p->width, p->oc - o * p->width);
-      const char* a = p->w_in_place ? j->w + (p->w_base + g * p->w_g + o * p->width * p->w_o + k) * es
-                                    : j->scratch + p->w_at + (size_t)(g * p->panels + o) * p->panel_bytes + (size_t)(k * p->width * es);
-      for (int64_t i = 0; i < panels; ++i) {
-        const int64_t cols = TT_MIN(nr, last - first - i * nr);
+      const char* a;
+      if (p->w_in_place) {
+        a = j->w + (p->w_base + g * p->w_g + o * p->width * p->w_o + k) * es;
+      } else if (p->pack_late) {
+        pack_panel(j, &dims, g * p->panels + o, k, depth, late);
+        a = late;
+      } else {
+        a = j->scratch + p->w_at + (size_t)(g * p->panels + o) * p->panel_bytes + (size_t)(k * p->width * es);
+      }
+      for (int64_t i = 0; i < b.panels; ++i) {
+        const int64_t cols = TT_MIN(nr, b.last - b.first - i * nr);
         char* c;
         int64_t c_rs;
-        if (in_result[i]) {
-          c = y + (o * p->width * p->y_o + y_offsets[i * nr]) * es;
+        if (p->splits > 1) {
+          c = j->scratch + p->part_at + (size_t)split * p->part_bytes + ((g * p->oc + o * p->width) * p->columns + b.first + i * nr) * es;
+          c_rs = p->columns;
+        } else if (b.in_result[i]) {
+          c = y + (o * p->width * p->y_o + b.y[i * nr]) * es;
           c_rs = p->y_o;
         } else {
           c = tile + ((o - o_first) * p->width * tile_rs + i * nr) * es;
           c_rs = tile_rs;
         }
-        const char* panel = b + (size_t)i * b_panel;
-        if (p->w_in_place) p->kernel->run_strided(depth, a, p->w_o, 1, panel, nr, c, c_rs, rows, cols, kb > 0);
-        else p->kernel->run(depth, a, panel, c, c_rs, rows, cols, kb > 0);
+        const char* panel = panels + (size_t)i * b_panel;
+        if (p->w_in_place) p->kernel->run_strided(depth, a, p->w_o, 1, panel, nr, c, c_rs, rows, cols, kb > kb_first);
+        else p->kernel->run(depth, a, panel, c, c_rs, rows, cols, kb > kb_first);
       }
     }
   }
-  for (int64_t i = 0; i < panels; ++i) {
-    if (in_result[i]) continue;
-    const int64_t cols = TT_MIN(nr, last - first - i * nr);
+  for (int64_t i = 0; i < b.panels && p->splits == 1; ++i) {
+    if (b.in_result[i]) continue;
+    const int64_t cols = TT_MIN(nr, b.last - b.first - i * nr);
     const int64_t rows = TT_MIN(o_last * p->width, p->oc) - o_first * p->width;
     for (int64_t r = 0; r < rows; ++r) {
-      store(j, tile + (r * tile_rs + i * nr) * es, y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, y_offsets + i * nr, cols);
+      store(j, tile + (r * tile_rs + i * nr) * es, y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y + i * nr, cols);
+    }
+  }
+}
+// Adds the splits' sums of channels, in the splits' order.
+static void add_splits(void* self, int64_t begin, int64_t end) {
+  const job_t* j = self;
+  const tt_conv_plan_t* p = j->p;
+  for (int64_t row = begin; row < end; ++row) {
+    char* sums = j->scratch + p->part_at + (size_t)(row * p->columns) * p->acc_bytes;
+    for (int64_t s = 1; s < p->splits; ++s) p->lanes->add(sums, sums + (size_t)s * p->part_bytes, p->columns);
+    char* y = j->y + (p->y_base + row * p->y_o) * (int64_t)j->y_bytes;   // groups' channels follow each other
+    int64_t x_offsets[8 * TT_CONV_MAX_NR], y_offsets[8 * TT_CONV_MAX_NR];
+    for (int64_t at = 0; at < p->columns; at += 8 * TT_CONV_MAX_NR) {
+      const int64_t n = TT_MIN(p->columns - at, 8 * TT_CONV_MAX_NR);
+      tt_conv_columns(p, at, n, x_offsets, y_offsets);
+      store(j, sums + (size_t)at * p->acc_bytes, y, y_offsets, n);
     }
   }
 }
 
-static void direct_task(void* self, size_t slot, size_t task) {
-  const job_t* j = self;
+static void direct_group(const job_t* j, size_t slot, int64_t g, int64_t block) {
   const tt_conv_plan_t* p = j->p;
-  const int64_t block = (int64_t)task % j->blocks, g = (int64_t)task / j->blocks, es = (int64_t)p->acc_bytes;
+  const int64_t es = (int64_t)p->acc_bytes;
   char* tile = j->scratch + p->slot_at + slot * p->slot_bytes;
   const char *image = j->image + g * p->s_g * es, *w = j->scratch + p->w_at + (size_t)g * p->panel_bytes;
   char* y = j->y + (p->y_base + j->first * p->y_n + g * p->y_g) * (int64_t)j->y_bytes;
@@ -321,25 +437,37 @@ static void direct_task(void* self, size_t slot, size_t task) {
   }
 }
 
-static void dots_task(void* self, size_t slot, size_t task) {
-  const job_t* j = self;
+static void dots_group(const job_t* j, size_t slot, int64_t g, int64_t block) {
   const tt_conv_plan_t* p = j->p;
-  const int64_t block = (int64_t)task % j->blocks, g = (int64_t)task / j->blocks, es = (int64_t)p->acc_bytes;
+  const int64_t es = (int64_t)p->acc_bytes;
   char* tile = j->scratch + p->slot_at + slot * p->slot_bytes;
   const int64_t first = block * p->nr, count = TT_MIN(p->nr, j->columns - first);
-  int64_t x_offsets[TT_CONV_MAX_NR], y_offsets[TT_CONV_MAX_NR], own[TT_CONV_KC];
+  int64_t x_offsets[TT_CONV_MAX_NR], y_offsets[TT_CONV_MAX_NR];
+  tt_conv_run_t own[TT_CONV_KC_DOTS];
   tt_conv_columns(p, first, count, x_offsets, y_offsets);
   char* y = j->y + (p->y_base + j->first * p->y_n + g * p->y_g) * (int64_t)j->y_bytes;
   for (int64_t kb = 0; kb < p->k_blocks; ++kb) {
     const int64_t k = kb * p->kc, depth = TT_MIN(p->kc, p->k - k);
-    const int64_t* offsets = k_offsets(j, k, depth, own);
+    int64_t run_count;
+    const tt_conv_run_t* runs = k_runs(j, k, depth, own, &run_count);
     for (int64_t r = 0; r < p->oc; ++r) {
       const char* w = j->scratch + p->w_at + (size_t)(g * p->panels + r) * p->panel_bytes + (size_t)(k * es);
-      p->lanes->dots(j->image + g * p->s_g * es, offsets, depth, x_offsets, count, w, tile + r * TT_CONV_MAX_NR * es, kb > 0);
+      p->lanes->dots(j->image + g * p->s_g * es, runs, run_count, x_offsets, count, w, tile + r * TT_CONV_MAX_NR * es, kb > 0);
     }
   }
   for (int64_t r = 0; r < p->oc; ++r) {
     store(j, tile + r * TT_CONV_MAX_NR * es, y + r * p->y_o * (int64_t)j->y_bytes, y_offsets, count);
+  }
+}
+
+static void group_task(void* self, size_t slot, size_t task) {
+  const job_t* j = self;
+  const tt_conv_plan_t* p = j->p;
+  const int64_t block = (int64_t)task % j->blocks, first = (int64_t)task / j->blocks * p->group_block;
+  const int64_t last = TT_MIN(first + p->group_block, p->groups);
+  for (int64_t g = first; g < last; ++g) {
+    if (p->kind == TT_CONV_DIRECT) direct_group(j, slot, g, block);
+    else dots_group(j, slot, g, block);
   }
 }
 
@@ -365,11 +493,11 @@ static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tenso
     job.w_pack = tt_gemm_pack(p->w_dtype);
     job.narrow = p->y_dtype == p->acc ? NULL : tt_k_convert(p->acc, p->y_dtype);
     tt_pool_t* pool = p->serial ? NULL : env->pool;
-    if (p->k && !p->w_in_place) {
-      const int64_t panels = p->groups * p->panels, grain = TT_MAX(1, 16384 / (p->k * p->width));
-      tt_k_parallel(pool, panels, pool ? grain : panels, pack_weights, &job);
+    if (p->k && !p->w_in_place && !p->pack_late) pack_weights(pool, &job);
+    if (p->k_blocks == 1) {
+      if (p->along_k) job.run_count = find_k_runs(p, 0, p->k, job.runs);
+      else tt_conv_offsets(p, 0, p->k, job.offsets);
     }
-    if (p->k_blocks == 1) tt_conv_offsets(p, 0, p->k, job.offsets);
     for (int64_t first = 0; first < p->n; first += p->chunk) {
       job.first = first;
       job.images = TT_MIN(p->chunk, p->n - first);
@@ -384,15 +512,20 @@ static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tenso
       }
       if (p->kind == TT_CONV_GEMM) {
         job.blocks = ((job.columns + p->nr - 1) / p->nr + p->block - 1) / p->block;
-        tt_gemm_tasks(pool, (size_t)(p->groups * job.blocks * p->oc_blocks), gemm_task, &job);
-      } else if (p->kind == TT_CONV_DIRECT) {
+        tt_gemm_tasks(pool, (size_t)(p->splits * p->groups * job.blocks * p->oc_blocks), gemm_task, &job);
+        if (p->splits > 1) {
+          const int64_t rows = p->groups * p->oc;
+          tt_k_parallel(pool, rows, pool ? TT_MAX(1, 32768 / (p->columns * p->splits)) : rows, add_splits, &job);
+        }
+        continue;
+      }
+      if (p->kind == TT_CONV_DIRECT) {
         const int64_t parts = (p->block + p->segment - 1) / p->segment, segments = job.columns / p->block * parts;
         job.blocks = (segments + p->nr - 1) / p->nr;
-        tt_gemm_tasks(pool, (size_t)(p->groups * job.blocks), direct_task, &job);
       } else {
         job.blocks = (job.columns + p->nr - 1) / p->nr;
-        tt_gemm_tasks(pool, (size_t)(p->groups * job.blocks), dots_task, &job);
       }
+      tt_gemm_tasks(pool, (size_t)((p->groups + p->group_block - 1) / p->group_block * job.blocks), group_task, &job);
     }
   }
   return TT_OK_STATUS;

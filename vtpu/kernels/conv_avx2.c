@@ -35,6 +35,16 @@ static inline __m256i mask32(int64_t n) {
 }
 static inline __m256i mask64(int64_t n) { return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3)); }
 
+static inline float sum_f32(__m256 v) {
+  __m128 x = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+  x = _mm_add_ps(x, _mm_movehl_ps(x, x));
+  return _mm_cvtss_f32(_mm_add_ss(x, _mm_movehdup_ps(x)));
+}
+static inline double sum_f64(__m256d v) {
+  const __m128d x = _mm_add_pd(_mm256_castpd256_pd128(v), _mm256_extractf128_pd(v, 1));
+  return _mm_cvtsd_f64(_mm_add_sd(x, _mm_unpackhi_pd(x, x)));
+}
+
 #define DIRECT_1 7
 #define DIRECT_2 6
 #define DIRECT_3 3
@@ -53,6 +63,10 @@ static inline __m256i mask64(int64_t n) { return _mm256_cmpgt_epi64(_mm256_set1_
 #define V_FMA(x, y, z) _mm256_fmadd_ps(x, y, z)
 #define V_ADD(x, y) _mm256_add_ps(x, y)
 #define V_TRANSPOSE(r) transpose_f32(r)
+#define V_SUM(v) sum_f32(v)
+#define V_INDEX __m256i
+#define V_INDICES(step) _mm256_mullo_epi32(_mm256_set1_epi32((int)(step)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+#define V_GATHER(p, index, n) _mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, index, _mm256_castsi256_ps(mask32(n)), 4)
 #include "kernels/conv_impl.h"
 #undef T
 #undef V
@@ -67,6 +81,10 @@ static inline __m256i mask64(int64_t n) { return _mm256_cmpgt_epi64(_mm256_set1_
 #undef V_FMA
 #undef V_ADD
 #undef V_TRANSPOSE
+#undef V_SUM
+#undef V_INDEX
+#undef V_INDICES
+#undef V_GATHER
 
 #define T double
 #define V __m256d
@@ -81,9 +99,13 @@ static inline __m256i mask64(int64_t n) { return _mm256_cmpgt_epi64(_mm256_set1_
 #define V_FMA(x, y, z) _mm256_fmadd_pd(x, y, z)
 #define V_ADD(x, y) _mm256_add_pd(x, y)
 #define V_TRANSPOSE(r) transpose_f64(r)
+#define V_SUM(v) sum_f64(v)
+#define V_INDEX __m128i
+#define V_INDICES(step) _mm_mullo_epi32(_mm_set1_epi32((int)(step)), _mm_setr_epi32(0, 1, 2, 3))
+#define V_GATHER(p, index, n) _mm256_mask_i32gather_pd(_mm256_setzero_pd(), p, index, _mm256_castsi256_pd(mask64(n)), 8)
 #include "kernels/conv_impl.h"
 
 const tt_conv_isa_t tt_conv_isa__avx2 = {
-    .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots},
-    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots},
+    .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots, f32_pack_any, f32_pad_row, f32_add},
+    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_row, f64_add},
 };

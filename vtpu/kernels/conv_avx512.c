@@ -51,6 +51,11 @@ static inline __attribute__((always_inline)) void transpose_f64(__m512d* r) {
 #define V_FMA(x, y, z) _mm512_fmadd_ps(x, y, z)
 #define V_ADD(x, y) _mm512_add_ps(x, y)
 #define V_TRANSPOSE(r) transpose_f32(r)
+#define V_SUM(v) _mm512_reduce_add_ps(v)
+#define V_INDEX __m512i
+#define V_INDICES(step) \
+  _mm512_mullo_epi32(_mm512_set1_epi32((int)(step)), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
+#define V_GATHER(p, index, n) _mm512_mask_i32gather_ps(_mm512_setzero_ps(), (__mmask16)((1u << (n)) - 1), index, p, 4)
 #include "kernels/conv_impl.h"
 #undef T
 #undef V
@@ -65,6 +70,10 @@ static inline __attribute__((always_inline)) void transpose_f64(__m512d* r) {
 #undef V_FMA
 #undef V_ADD
 #undef V_TRANSPOSE
+#undef V_SUM
+#undef V_INDEX
+#undef V_INDICES
+#undef V_GATHER
 
 #define T double
 #define V __m512d
@@ -79,9 +88,13 @@ static inline __attribute__((always_inline)) void transpose_f64(__m512d* r) {
 #define V_FMA(x, y, z) _mm512_fmadd_pd(x, y, z)
 #define V_ADD(x, y) _mm512_add_pd(x, y)
 #define V_TRANSPOSE(r) transpose_f64(r)
+#define V_SUM(v) _mm512_reduce_add_pd(v)
+#define V_INDEX __m256i
+#define V_INDICES(step) _mm256_mullo_epi32(_mm256_set1_epi32((int)(step)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+#define V_GATHER(p, index, n) _mm512_mask_i32gather_pd(_mm512_setzero_pd(), (__mmask8)((1u << (n)) - 1), index, p, 8)
 #include "kernels/conv_impl.h"
 
 const tt_conv_isa_t tt_conv_isa__avx512 = {
-    .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots},
-    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots},
+    .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots, f32_pack_any, f32_pad_row, f32_add},
+    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_row, f64_add},
 };

@@ -1,6 +1,7 @@
 // Packing and direct convolution for one element type and ISA. Included with
 //   T, V (a vector of W lanes), NAME(x), V_ZERO(), V_LOAD(p), V_STORE(p, v), V_LOAD_PART(p, n), V_STORE_PART(p, n, v),
-//   V_SET1(x), V_FMA(x, y, z), V_ADD(x, y), V_TRANSPOSE(r) (V r[W], in place), DIRECT_1 ... DIRECT_4 (vectors a row that
+//   V_SET1(x), V_FMA(x, y, z), V_ADD(x, y), V_TRANSPOSE(r) (V r[W], in place), V_SUM(v) (T),
+//   V_INDEX, V_INDICES(step), V_GATHER(p, index, n) (zeros past n), DIRECT_1 ... DIRECT_4 (vectors a row that
 //   leave the sums of so many rows in registers).
 
 static void NAME(pack_rows)(void* dst, int64_t nr, const void* src, const int64_t* k_offset, int64_t depth,
@@ -31,14 +32,13 @@ static void NAME(pack_rows)(void* dst, int64_t nr, const void* src, const int64_
   }
 }
 
-static void NAME(pack_columns)(void* dst, int64_t nr, const void* src, const int64_t* k_offset, int64_t depth,
+static void NAME(pack_columns)(void* dst, int64_t nr, const void* src, const tt_conv_run_t* k_runs, int64_t run_count,
                                const int64_t* columns, int64_t count) {
   T* d = dst;
   const T* x = src;
-  for (int64_t k = 0; k < depth;) {
-    int64_t run = 1;
-    while (k + run < depth && k_offset[k + run] == k_offset[k] + run) ++run;
-    const T* s = x + k_offset[k];
+  for (; run_count > 0; --run_count, ++k_runs) {
+    const int64_t k = k_runs->column, run = k_runs->size;
+    const T* s = x + k_runs->x;
     if (run < 3) {
       for (int64_t i = 0; i < run; ++i, ++s) {
         T* to = d + (k + i) * nr;
@@ -74,7 +74,6 @@ static void NAME(pack_columns)(void* dst, int64_t nr, const void* src, const int
         }
       }
     }
-    k += run;
   }
 }
 
@@ -141,42 +140,81 @@ static void NAME(direct)(int64_t rows, const void* x, const int64_t* k_offset, i
   }
 }
 
-static inline __attribute__((always_inline)) void NAME(dots_tile)(const int n, const T* x, const int64_t* k_offset, int64_t depth,
-                                                                  const int64_t* columns, const T* w, T* y, bool accumulate) {
-  V acc[4];
-  _Pragma("GCC unroll 4") for (int j = 0; j < n; ++j) acc[j] = V_ZERO();
-  for (int64_t k = 0; k < depth;) {
-    int64_t run = 1;
-    while (k + run < depth && k_offset[k + run] == k_offset[k] + run) ++run;
-    const T *s = x + k_offset[k], *c = w + k;
-    int64_t i = 0;
-    for (; i + W <= run; i += W) {
-      const V z = V_LOAD(c + i);
-      _Pragma("GCC unroll 4") for (int j = 0; j < n; ++j) acc[j] = V_FMA(z, V_LOAD(s + columns[j] + i), acc[j]);
-    }
-    if (i < run) {
-      const V z = V_LOAD_PART(c + i, run - i);
-      _Pragma("GCC unroll 4") for (int j = 0; j < n; ++j) acc[j] = V_FMA(z, V_LOAD_PART(s + columns[j] + i, run - i), acc[j]);
-    }
-    k += run;
+static inline __attribute__((always_inline)) void NAME(dots_tile)(const int n, const T* x, const tt_conv_run_t* run,
+                                                                  int64_t run_count, const int64_t* columns, const T* w, T* y,
+                                                                  bool accumulate) {
+  V acc[6];
+  const T* at[6];
+  _Pragma("GCC unroll 6") for (int j = 0; j < n; ++j) {
+    acc[j] = V_ZERO();
+    at[j] = x + columns[j];
   }
-  _Pragma("GCC unroll 4") for (int j = 0; j < n; ++j) {
-    T lanes[W];
-    V_STORE(lanes, acc[j]);
-    _Pragma("GCC unroll 4") for (int half = W / 2; half; half /= 2) {
-      _Pragma("GCC unroll 8") for (int i = 0; i < half; ++i) lanes[i] += lanes[i + half];
+  for (; run_count > 0; --run_count, ++run) {
+    const T* c = w + run->column;
+    int64_t s = run->x, left = run->size;
+    for (; left >= W; left -= W, s += W, c += W) {
+      const V z = V_LOAD(c);
+      _Pragma("GCC unroll 6") for (int j = 0; j < n; ++j) acc[j] = V_FMA(z, V_LOAD(at[j] + s), acc[j]);
     }
-    y[j] = accumulate ? y[j] + lanes[0] : lanes[0];
+    if (left) {
+      const V z = V_LOAD_PART(c, left);
+      _Pragma("GCC unroll 6") for (int j = 0; j < n; ++j) acc[j] = V_FMA(z, V_LOAD_PART(at[j] + s, left), acc[j]);
+    }
+  }
+  _Pragma("GCC unroll 6") for (int j = 0; j < n; ++j) {
+    const T sum = V_SUM(acc[j]);
+    y[j] = accumulate ? y[j] + sum : sum;
   }
 }
-static void NAME(dots)(const void* x, const int64_t* k_offset, int64_t depth, const int64_t* columns, int64_t count, const void* w,
-                       void* y, bool accumulate) {
+#define DOTS_CASE(n) \
+  case n: NAME(dots_tile)(n, x, k_runs, run_count, columns, w, to, accumulate); break;
+static void NAME(dots)(const void* x, const tt_conv_run_t* k_runs, int64_t run_count, const int64_t* columns, int64_t count,
+                       const void* w, void* y, bool accumulate) {
   T* to = y;
-  for (; count >= 4; count -= 4, columns += 4, to += 4) NAME(dots_tile)(4, x, k_offset, depth, columns, w, to, accumulate);
-  switch (count) {
-    case 1: NAME(dots_tile)(1, x, k_offset, depth, columns, w, to, accumulate); break;
-    case 2: NAME(dots_tile)(2, x, k_offset, depth, columns, w, to, accumulate); break;
-    case 3: NAME(dots_tile)(3, x, k_offset, depth, columns, w, to, accumulate); break;
-    default: break;
+  for (int64_t parts = (count + 5) / 6; parts > 0; --parts) {
+    const int64_t n = (count + parts - 1) / parts;   // equal parts
+    switch (n) {
+      DOTS_CASE(1)
+      DOTS_CASE(2)
+      DOTS_CASE(3)
+      DOTS_CASE(4)
+      DOTS_CASE(5)
+      DOTS_CASE(6)
+    }
+    columns += n;
+    to += n;
+    count -= n;
   }
+}
+#undef DOTS_CASE
+
+static void NAME(pack_any)(void* dst, int64_t width, const void* src, int64_t ws, int64_t ks, int64_t count, int64_t depth) {
+  for (int64_t i = 0; i < width; i += W) {
+    T* d = (T*)dst + i;
+    const T* x = (const T*)src + i * ws;
+    const int64_t lanes = TT_MIN(width - i, (int64_t)W), some = TT_MAX(TT_MIN(count - i, lanes), 0);
+    const V_INDEX index = V_INDICES(ws);
+    for (int64_t k = 0; k < depth; ++k, d += width, x += ks) V_STORE_PART(d, lanes, V_GATHER(x, index, some));
+  }
+}
+
+static void NAME(pad_row)(void* dst, int64_t low, const void* src, int64_t n, int64_t total) {
+  T* d = dst;
+  const T* x = src;
+  total -= low + n;
+  for (; low >= W; low -= W, d += W) V_STORE(d, V_ZERO());
+  if (low) V_STORE_PART(d, low, V_ZERO());
+  d += low;
+  for (; n >= W; n -= W, d += W, x += W) V_STORE(d, V_LOAD(x));
+  if (n) V_STORE_PART(d, n, V_LOAD_PART(x, n));
+  d += n;
+  for (; total >= W; total -= W, d += W) V_STORE(d, V_ZERO());
+  if (total) V_STORE_PART(d, total, V_ZERO());
+}
+
+static void NAME(add)(void* to, const void* from, int64_t n) {
+  T* y = to;
+  const T* x = from;
+  for (; n >= W; n -= W, y += W, x += W) V_STORE(y, V_ADD(V_LOAD(y), V_LOAD(x)));
+  if (n) V_STORE_PART(y, n, V_ADD(V_LOAD_PART(y, n), V_LOAD_PART(x, n)));
 }

@@ -126,20 +126,26 @@ static size_t plan_image(tt_conv_plan_t* p, bool feature_groups, tt_conv_force_t
 }
 
 static void plan_tasks(tt_conv_plan_t* p) {
-  p->k_blocks = TT_MAX(1, ceil_div(p->k, TT_CONV_KC));
+  p->k_blocks = TT_MAX(1, ceil_div(p->k, p->kind == TT_CONV_DOTS ? TT_CONV_KC_DOTS : TT_CONV_KC));
   p->kc = ceil_div(p->k, p->k_blocks);
   const int64_t columns = p->chunk * p->d[0].out * p->d[1].out * p->d[2].out;   // a pass
   const double work = (double)p->groups * (double)p->oc * (double)columns * (double)(p->k + 4);
   p->serial = work < 750e3;
   p->panels = ceil_div(p->oc, p->width);
+  p->group_block = p->splits = 1;
   if (p->kind == TT_CONV_GEMM) {
     const int64_t panels = ceil_div(columns, p->nr);
     const double panel_work = (double)p->nr * (double)p->oc * (double)(p->k + 4);
     int64_t block = TT_MAX(panels * p->groups / 16, panels < 4 ? panels : 1);
     block = TT_MAX(block, (int64_t)TT_MIN(262144.0 / panel_work + 1, 8.0));
+    // a long k is split instead of the columns: the blocks of weights are read by fewer tasks
+    if (p->along_k && p->k_blocks >= 4) block = ceil_div(panels, ceil_div(panels, 8));
     p->block = TT_MIN(TT_MIN(block, 8), panels);
     p->blocks = ceil_div(panels, p->block);
-    const int64_t tasks = p->groups * p->blocks, least = p->along_k ? 8 : 3;
+    if (p->along_k && p->k_blocks >= 4) {
+      p->splits = TT_MAX(1, TT_MIN(ceil_div(16, p->groups * p->blocks), p->k_blocks / 2));
+    }
+    const int64_t tasks = p->groups * p->blocks * p->splits, least = p->along_k ? 8 : 3;
     int64_t oc_blocks = 1;
     if (tasks < 12) oc_blocks = TT_MAX(1, TT_MIN(ceil_div(12, tasks), p->panels / least));
     p->oc_block = ceil_div(p->panels, oc_blocks);
@@ -168,12 +174,14 @@ static void plan_tasks(tt_conv_plan_t* p) {
     int64_t each = (int64_t)TT_MIN(131072.0 / segment_work + 1, (double)p->segments);   // segments a task
     p->nr = TT_MAX(each, 1);
     p->blocks = ceil_div(p->segments, p->nr);
+    if (p->blocks == 1) p->group_block = TT_MAX(1, (int64_t)TT_MIN(131072.0 / (segment_work * (double)p->segments), (double)p->groups));
   } else {
     const double column_work = (double)p->oc * (double)(p->k + 4);
     p->nr = TT_MIN((int64_t)TT_CONV_MAX_NR, (int64_t)TT_MIN(131072.0 / column_work + 1, (double)columns));
     p->nr = TT_MIN(ceil_div(p->nr, 4) * 4, (int64_t)TT_CONV_MAX_NR);
     p->block = 1;
     p->blocks = ceil_div(columns, p->nr);
+    if (p->blocks == 1) p->group_block = TT_MAX(1, (int64_t)TT_MIN(131072.0 / (column_work * (double)columns), (double)p->groups));
   }
 }
 
@@ -263,12 +271,18 @@ bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_
   }
   p->panel_bytes = tt_align_up((size_t)(p->k * p->width) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
   p->w_at = 0;
-  p->x_at = p->w_in_place ? 0 : (size_t)(p->groups * p->panels) * p->panel_bytes;
-  p->slot_at = p->x_at + tt_align_up(image_bytes + 64, 64);
+  const size_t w_bytes = (size_t)(p->groups * p->panels) * p->panel_bytes;
+  const bool may_pack_late = p->kind == TT_CONV_GEMM && p->along_k && p->k_blocks >= 4;
+  p->pack_late = may_pack_late && !p->w_in_place && (p->blocks <= 2 || w_bytes > (4 << 20));
+  p->x_at = p->w_in_place || (p->pack_late && !force) ? 0 : w_bytes;
+  p->part_at = p->x_at + tt_align_up(image_bytes + 64, 64);
+  p->part_bytes = p->splits > 1 ? tt_align_up((size_t)(p->groups * p->oc * p->columns) * p->acc_bytes, 64) : 0;
+  p->slot_at = p->part_at + (size_t)p->splits * p->part_bytes;
   // a slot: panels of the image, then sums
   if (p->kind == TT_CONV_GEMM) {
     p->tile_at = (size_t)p->block * tt_align_up((size_t)(p->kc * p->nr) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
-    p->slot_bytes = p->tile_at + (size_t)(p->oc_block * p->width * p->block * p->nr) * p->acc_bytes;
+    p->a_at = p->tile_at + tt_align_up((size_t)(p->oc_block * p->width * p->block * p->nr) * p->acc_bytes, 64);
+    p->slot_bytes = p->a_at + (may_pack_late ? (size_t)(p->oc_block * p->width * p->kc) * p->acc_bytes + TT_GEMM_PACK_SLACK : 0);
   } else {
     p->tile_at = 0;
     p->slot_bytes = (size_t)(p->oc * (p->kind == TT_CONV_DIRECT ? p->segment : TT_CONV_MAX_NR)) * p->acc_bytes;

@@ -12,6 +12,7 @@
 
 #define TT_CONV_SPACE 3   // spatial dims; fewer are filled with 1 in front
 #define TT_CONV_KC 384    // k of one chain of FMAs
+#define TT_CONV_KC_DOTS 1024
 
 typedef struct tt_conv_blob_s {
   int64_t spatial;                                          // spatial rank
@@ -57,8 +58,11 @@ typedef struct tt_conv_plan_s {
   int64_t nr, block, blocks;       // columns a panel; panels a column block (DIRECT: columns a segment)
   int64_t oc_block, oc_blocks;     // panels of output channels a task
   int64_t segment, segments;       // DIRECT: adjacent columns of a row, rows' count
+  int64_t group_block;             // DIRECT, DOTS: groups a task
+  int64_t splits;                  // GEMM along k: parts of k, whose sums are added at the end
+  bool pack_late;                  // GEMM: weights are packed by the tasks, block by block
   bool serial;
-  size_t w_at, x_at, slot_at, slot_bytes, tile_at, total;
+  size_t w_at, x_at, part_at, part_bytes, slot_at, slot_bytes, tile_at, a_at, total;   // part_bytes: of a split
 } tt_conv_plan_t;
 
 int64_t tt_conv_phases(const tt_conv_blob_t* p);
