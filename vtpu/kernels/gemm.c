@@ -107,6 +107,7 @@ typedef struct plan_s {
   size_t acc_bytes, element_bytes, c_bytes;   // an element
   bool few, direct, shared, buffered, serial;
   int64_t f;                       // few: rows there is a kernel for, m or the next
+  int64_t parts;                   // few: tasks over the chunks of k, each chunk's sums apart; 1: sums in place
   int64_t batch;                   // products
   int64_t tm, tn, m_tiles, n_tiles;
   int64_t group, groups;           // products a task; tasks over the batch
@@ -197,19 +198,25 @@ static void plan_few(plan_t* p) {
   const tt_gemm_t* g = &p->g;
   const double bytes = (double)g->n * (double)g->k * (double)p->element_bytes;
   p->f = g->m <= 2 ? g->m : g->m <= 4 ? 4 : 8;
-  const int64_t most = TT_GEMM_STRIP / TT_MAX(p->f, 2);
+  const int64_t most = TT_GEMM_STRIP / TT_MAX(p->f, 2), chunks = ceil_div(g->k, TT_GEMM_KC);
   int64_t least = round_up((int64_t)(32768 / ((double)g->k * (double)p->element_bytes)) + 1, 64);
   int64_t strip = round_up(ceil_div(g->n, TT_MAX(1, ceil_div(8, p->batch))), 64);
   p->tn = TT_MIN(TT_MAX(strip, least), most);
+  p->parts = 1;
+  if (g->b_cs == 1 && p->batch == 1 && chunks > 1) {   // long runs of rows in memory: split k instead of columns
+    p->tn = TT_MIN(round_up(g->n, 64), most);
+    p->parts = chunks;
+  }
   p->tm = g->m;
-  p->m_tiles = 1;
+  p->m_tiles = p->parts;
   p->n_tiles = ceil_div(g->n, p->tn);
   p->group = 1;
   if (p->n_tiles == 1 && bytes < 131072) p->group = TT_MAX(1, TT_MIN((int64_t)(131072 / bytes), ceil_div(p->batch, 8)));
   p->serial = bytes * (double)p->batch < 131072;
   p->a_at = 0;
-  p->c_at = tt_align_up((size_t)(p->f * TT_MIN(g->k, TT_GEMM_KC)) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
-  p->slot_bytes = p->c_at + tt_align_up((size_t)(p->f * p->tn) * p->acc_bytes, 64);
+  p->c_at = tt_align_up((size_t)(p->f * g->k) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
+  p->slot_bytes = p->c_at + (p->parts > 1 ? 0 : tt_align_up((size_t)(p->f * p->tn) * p->acc_bytes, 64));
+  p->shared_bytes = p->parts > 1 ? tt_align_up((size_t)(p->parts * p->n_tiles * p->f * p->tn) * p->acc_bytes, 64) : 0;
 }
 
 static void plan_make(plan_t* p, const tt_gemm_t* given) {
@@ -358,24 +365,59 @@ static void direct_run(const plan_t* p, char* slot, item_t item, int64_t m0, int
   if (p->buffered) store_c(p, c, c_rs, rows, cols, final_c);
 }
 
+static const char* few_pack(const plan_t* p, char* few, const char* a, int64_t k, int64_t depth) {
+  const tt_gemm_t* g = &p->g;
+  a += k * g->a_cs * (int64_t)p->element_bytes;
+  if (g->m == 1 && g->a_cs == 1 && p->element_bytes == p->acc_bytes) return a;
+  p->source->pack(few, p->f, a, g->a_rs, g->a_cs, g->m, depth);
+  return few;
+}
 static void few_run(const plan_t* p, char* slot, item_t item, int64_t n0) {
   const tt_gemm_t* g = &p->g;
-  const int64_t eb = (int64_t)p->element_bytes, cols = TT_MIN(p->tn, g->n - n0);
-  char *few = slot + p->a_at, *acc = slot + p->c_at;
+  const int64_t eb = (int64_t)p->element_bytes, ab = (int64_t)p->acc_bytes, cols = TT_MIN(p->tn, g->n - n0);
+  char* acc = slot + p->c_at;
   char* final_c = item.c + (n0 * g->c_cs) * (int64_t)p->c_bytes;
   if (g->accumulate) load_c(p, final_c, g->m, cols, acc, cols);
-  const char* b = item.b + n0 * g->b_cs * eb;
-  const bool in_place = g->m == 1 && g->a_cs == 1 && p->element_bytes == p->acc_bytes;
-  for (int64_t k = 0; k < g->k; k += TT_GEMM_KC) {
-    const int64_t depth = TT_MIN(g->k - k, TT_GEMM_KC);
-    const char* a = item.a + k * g->a_cs * eb;
-    if (!in_place) {
-      p->source->pack(few, p->f, a, g->a_rs, g->a_cs, g->m, depth);
-      a = few;
+  const char *a = few_pack(p, slot + p->a_at, item.a, 0, g->k), *b = item.b + n0 * g->b_cs * eb;
+  // columns: all of k for a few columns, so that memory is read in long runs; rows: all columns for a chunk of k
+  const bool rows = g->b_cs == 1;
+  const int64_t width = rows ? cols : 32;
+  for (int64_t j = 0; j < cols; j += width) {
+    for (int64_t k = 0; k < g->k; k += TT_GEMM_KC) {
+      (rows ? p->source->few_rows : p->source->few_columns)(p->f, a + k * p->f * ab, b + (k * g->b_rs + j * g->b_cs) * eb, rows ? g->b_rs : g->b_cs,
+                                                            TT_MIN(g->k - k, TT_GEMM_KC), TT_MIN(width, cols - j), acc + j * ab, cols,
+                                                            k > 0 || g->accumulate);
     }
-    const tt_gemm_few_fn_t fn = g->b_cs == 1 ? p->source->few_rows : p->source->few_columns;
-    fn(p->f, a, b + k * g->b_rs * eb, g->b_cs == 1 ? g->b_rs : g->b_cs, depth, cols, acc, cols, k > 0 || g->accumulate);
   }
+  store_c(p, acc, cols, g->m, cols, final_c);
+}
+// One chunk of k on its own: s_i of gemm.h.
+static void few_part(const plan_t* p, char* sums, char* slot, int64_t part, int64_t strip) {
+  const tt_gemm_t* g = &p->g;
+  const int64_t eb = (int64_t)p->element_bytes, n0 = strip * p->tn, cols = TT_MIN(p->tn, g->n - n0), k = part * TT_GEMM_KC;
+  const int64_t depth = TT_MIN(g->k - k, TT_GEMM_KC);
+  const char* a = few_pack(p, slot + p->a_at, g->a, k, depth);
+  p->source->few_rows(p->f, a, (const char*)g->b + (k * g->b_rs + n0) * eb, g->b_rs, depth, cols,
+                      sums + (strip * p->parts + part) * p->f * p->tn * (int64_t)p->acc_bytes, cols, false);
+}
+static void few_merge(void* self, size_t slot, size_t strip) {
+  (void)slot;
+  run_t* r = self;
+  const plan_t* p = &r->plan;
+  const tt_gemm_t* g = &p->g;
+  const int64_t n0 = (int64_t)strip * p->tn, cols = TT_MIN(p->tn, g->n - n0), count = g->m * cols, step = p->f * p->tn;
+  char* acc = r->scratch + (int64_t)strip * p->parts * step * (int64_t)p->acc_bytes;
+  char* final_c = (char*)g->c + n0 * g->c_cs * (int64_t)p->c_bytes;
+  const tt_k_binary_fn_t add = tt_k_binary(TT_OP_ADD, p->acc_bytes == 8 ? TT_DTYPE_F64 : TT_DTYPE_F32);
+  if (g->accumulate) {               // C stands before s_0
+    for (int64_t i = 0; i < g->m; ++i) {
+      for (int64_t j = 0; j < cols; ++j) {
+        char *x = acc + (i * cols + j) * (int64_t)p->acc_bytes, *c = final_c + (i * g->c_rs + j * g->c_cs) * (int64_t)p->acc_bytes;
+        add(x, c, x, 1);
+      }
+    }
+  }
+  for (int64_t part = 1; part < p->parts; ++part) add(acc, acc, acc + part * step * (int64_t)p->acc_bytes, (size_t)count);
   store_c(p, acc, cols, g->m, cols, final_c);
 }
 
@@ -400,6 +442,10 @@ static void task_run(void* self, size_t slot_index, size_t task) {
   const int64_t ni = rest % p->n_tiles;
   rest /= p->n_tiles;
   const int64_t mi = rest % p->m_tiles, first = rest / p->m_tiles * p->group;
+  if (p->few && p->parts > 1) {
+    few_part(p, r->scratch, slot, mi, ni);
+    return;
+  }
   for (int64_t i = first; i < TT_MIN(first + p->group, p->batch); ++i) {
     const item_t item = item_at(p, i);
     if (p->few) few_run(p, slot, item, ni * p->tn);
@@ -455,4 +501,5 @@ void tt_gemm_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
     tt_gemm_tasks(pool, (size_t)(ceil_div(own->k, TT_GEMM_KC) * ceil_div(own->n, kSharedPanels * r.plan.kernel->nr)), shared_task, &r);
   }
   tt_gemm_tasks(pool, (size_t)(r.plan.groups * r.plan.m_tiles * r.plan.n_tiles), task_run, &r);
+  if (r.plan.parts > 1) tt_gemm_tasks(own->n < 16384 ? NULL : pool, (size_t)r.plan.n_tiles, few_merge, &r);
 }

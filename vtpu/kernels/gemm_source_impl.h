@@ -117,6 +117,20 @@ static inline __attribute__((always_inline)) void SOURCE(few_rows_of)(const int 
   }
   for (; k < depth; ++k) SOURCE(few_pass)(f, 1, few + k * f, l + k * ls, ls, n, acc, acc_stride, false);
 }
+#ifndef COLUMN_BLOCK
+// W columns over W of k: sum[m] += few[k, m] * L[k, columns], k in order.
+#define COLUMN_BLOCK_STEPS W
+#define COLUMN_BLOCK(at, few)                                                                                       \
+  V r[W];                                                                                                           \
+  _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) {                                                        \
+    r[x] = S_LOAD((at) + x * ls);                                                                                   \
+    PREFETCH((at) + x * ls + 512 / (int64_t)sizeof(S));                                                             \
+  }                                                                                                                 \
+  V_TRANSPOSE(r);                                                                                                   \
+  _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) {                                                        \
+    _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) sum[m] = V_FMA(V_SET1((few)[x * f + m]), r[x], sum[m]);     \
+  }
+#endif
 static inline __attribute__((always_inline)) void SOURCE(few_columns_of)(const int f, const T* few, const S* l, int64_t ls, int64_t depth,
                                                                          int64_t n, T* acc, int64_t acc_stride, bool add) {
   for (int64_t j = 0; j < n; j += W) {
@@ -125,20 +139,11 @@ static inline __attribute__((always_inline)) void SOURCE(few_columns_of)(const i
     _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) sum[m] = V_ZERO();
     const S* at = l + j * ls;
     int64_t k = 0;
+    for (; lanes == W && k + COLUMN_BLOCK_STEPS <= depth; k += COLUMN_BLOCK_STEPS) {
+      COLUMN_BLOCK(at + k, few + k * f)
+    }
     for (; k < depth; k += W) {
       const int64_t steps = TT_MIN(depth - k, (int64_t)W);
-      if (TT_LIKELY(lanes == W && steps == W)) {
-        V r[W];
-        _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) {
-          r[x] = S_LOAD(at + x * ls + k);
-          PREFETCH(at + x * ls + k + 512 / (int64_t)sizeof(S));
-        }
-        V_TRANSPOSE(r);
-        _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) {
-          _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) sum[m] = V_FMA(V_SET1(few[(k + x) * f + m]), r[x], sum[m]);
-        }
-        continue;
-      }
       T block[W * W];
       SOURCE(edge_block)(at + k, ls, lanes, steps, block);
       for (int64_t x = 0; x < steps; ++x) {
@@ -174,3 +179,5 @@ static void SOURCE(few_columns)(int64_t f, const void* few, const void* l, int64
 #undef FEW_CASES
 #undef FEW_ROWS
 #undef FEW_COLUMNS
+#undef COLUMN_BLOCK
+#undef COLUMN_BLOCK_STEPS

@@ -3,21 +3,21 @@
 // A tile of A holds 16 rows of 64 bytes of k (32 bf16 or 64 bytes); one of B the same transposed by 4 bytes: [16 groups of
 // k][16 columns][4 bytes]. Both are 1 KB, zero past the edges, in panels of 16 rows or columns that run over k.
 //
-// B is packed once for all tasks (every task of C reads it), unless A has at most 32 rows: then B's elements are used once
-// and a task packs its own columns in pieces that stay in L1 and L2.
+// A and B are packed once for all tasks, unless A has at most 32 rows: then B's elements are used once, and a task packs A
+// and its own columns of B in pieces that stay in L1 and L2.
 #include <string.h>
 
 #include "kernels/gemm_transpose_avx512.h"
 #include "kernels/loops.h"
 
-enum { kTile = 1024, kChunk = 16, kThin = 32, kThinColumns = 128, kTileRows = 256, kTileColumns = 512 };
+enum { kTile = 1024, kChunk = 16, kThin = 32, kThinColumns = 128, kTileRows = 256, kTileColumns = 512, kLongChunk = 32, kLongPanels = 4 };
 
 typedef struct tile_plan_s {
   tt_gemm_t g;
   int64_t eb, per_tile;              // bytes an element; elements of k a tile
-  int64_t batch, k_tiles, chunk, n_panels, tm, tn, m_tiles, n_tiles;   // chunk: tiles of k a pass over C
+  int64_t batch, k_tiles, chunk, m_panels, n_panels, tm, tn, m_tiles, n_tiles;   // chunk: tiles of k a pass over C
   bool thin, one_chunk, serial;
-  size_t shared_bytes, a_bytes, b_bytes, slot_bytes;
+  size_t shared_bytes, shared_a, a_bytes, b_bytes, slot_bytes;   // shared_a: where A starts among the shared
 } tile_plan_t;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -38,6 +38,7 @@ static void tile_plan(tile_plan_t* p, const tt_gemm_t* given) {
   p->batch = 1;
   for (uint32_t i = 0; i < g->batch_rank; ++i) p->batch *= g->batch[i];
   p->k_tiles = ceil_div(g->k, p->per_tile);
+  p->m_panels = ceil_div(g->m, 16);
   p->n_panels = ceil_div(g->n, 16);
   p->thin = g->m <= kThin;
   const double flops = 2.0 * (double)g->m * (double)g->n * (double)g->k;
@@ -54,10 +55,11 @@ static void tile_plan(tile_plan_t* p, const tt_gemm_t* given) {
   p->n_tiles = ceil_div(g->n, p->tn);
   p->serial = flops * (double)p->batch < 4e6 && (double)p->batch * (double)(g->n * g->k * p->eb) < 262144;
   p->one_chunk = p->k_tiles <= kChunk;
-  const int64_t chunk = p->chunk = ceil_div(p->k_tiles, ceil_div(p->k_tiles, kChunk));
-  p->shared_bytes = p->thin ? 0 : (size_t)(p->batch * p->n_panels * p->k_tiles) * kTile;
-  p->a_bytes = (size_t)(p->tm / 16 * (p->thin ? p->k_tiles : chunk)) * kTile;
-  p->b_bytes = p->thin ? (size_t)(p->tn / 16 * chunk) * kTile : 0;
+  p->chunk = ceil_div(p->k_tiles, ceil_div(p->k_tiles, kChunk));
+  p->shared_a = p->thin ? 0 : (size_t)(p->batch * p->n_panels * p->k_tiles) * kTile;
+  p->shared_bytes = p->thin ? 0 : p->shared_a + (size_t)(p->batch * p->m_panels * p->k_tiles) * kTile;
+  p->a_bytes = p->thin ? (size_t)(p->m_panels * p->k_tiles) * kTile : 0;
+  p->b_bytes = p->thin ? (size_t)TT_MAX(p->tn / 16 * TT_MIN(p->k_tiles, kChunk), kLongPanels * TT_MIN(p->k_tiles, kLongChunk)) * kTile : 0;
   p->slot_bytes = p->a_bytes + p->b_bytes + (p->one_chunk ? 4 * kTile : (size_t)(p->tm * p->tn) * 4);
 }
 static size_t tile_scratch_bytes(const tt_gemm_t* g, int threads) {
@@ -175,21 +177,29 @@ static void offsets(const tile_plan_t* p, int64_t index, int64_t* a, int64_t* b,
     *c += x * g->c_batch[i];
   }
 }
+// Panels of B, then of A, eight a task.
 static void pack_task(void* self, size_t slot, size_t task) {
   (void)slot;
   tile_run_t* r = self;
   const tile_plan_t* p = &r->p;
   const tt_gemm_t* g = &p->g;
-  const int64_t groups = ceil_div(p->n_panels, 8), first = (int64_t)task % groups * 8, batch = (int64_t)task / groups;
-  int64_t a, b, c;
+  const int64_t b_groups = ceil_div(p->n_panels, 8), groups = b_groups + ceil_div(p->m_panels, 8);
+  const int64_t batch = (int64_t)task / groups;
+  int64_t group = (int64_t)task % groups, a, b, c;
   offsets(p, batch, &a, &b, &c);
-  // rows of B are read whole: over k, or, where columns are adjacent, a little of k for a few panels at a time
-  const int64_t step = g->b_rs == 1 ? p->k_tiles * p->per_tile : 2 * p->per_tile;
+  const bool of_b = group < b_groups;
+  if (!of_b) group -= b_groups;
+  const int64_t panels = of_b ? p->n_panels : p->m_panels, count = of_b ? g->n : g->m;
+  const int64_t ws = of_b ? g->b_cs : g->a_rs, ks = of_b ? g->b_rs : g->a_cs;
+  const char* from = of_b ? (const char*)g->b + b * p->eb : (const char*)g->a + a * p->eb;
+  char* to = r->scratch + (of_b ? 0 : p->shared_a) + (size_t)(batch * panels * p->k_tiles) * kTile;
+  void (*pack)(char*, const char*, int64_t, int64_t, int64_t, int64_t) = of_b ? (p->eb == 2 ? pack_b2 : pack_b1) : p->eb == 2 ? pack_a2 : pack_a1;
+  // memory is read in long runs: over k, or, where columns are adjacent, a little of k for eight panels at a time
+  const int64_t step = ks == 1 ? p->k_tiles * p->per_tile : 2 * p->per_tile;
   for (int64_t k = 0; k < g->k; k += step) {
-    for (int64_t j = first; j < TT_MIN(first + 8, p->n_panels); ++j) {
-      (p->eb == 2 ? pack_b2 : pack_b1)(r->scratch + ((batch * p->n_panels + j) * p->k_tiles + k / p->per_tile) * kTile,
-                                       (const char*)g->b + (b + j * 16 * g->b_cs + k * g->b_rs) * p->eb, g->b_cs * p->eb, g->b_rs * p->eb,
-                                       TT_MIN(16, g->n - j * 16), TT_MIN(step, g->k - k));
+    for (int64_t j = group * 8; j < TT_MIN(group * 8 + 8, panels); ++j) {
+      pack(to + (j * p->k_tiles + k / p->per_tile) * kTile, from + (j * 16 * ws + k * ks) * p->eb, ws * p->eb, ks * p->eb,
+           TT_MIN(16, count - j * 16), TT_MIN(step, g->k - k));
     }
   }
 }
@@ -226,6 +236,31 @@ static void finish(const tt_gemm_t* g, const float* x, int64_t stride, int64_t r
   }
 }
 
+typedef struct block_s {           // rows x cols of C against packed tiles, over one piece of k
+  const char *a, *b;
+  int64_t a_panel, b_panel, tiles, rows, cols, ld;   // ld: floats between rows of `sums`; 0: every block finishes at once
+  float* sums;
+  char* c;
+  bool first, last;
+} block_t;
+static void block_run(const tt_gemm_t* g, const block_t* x) {
+  const int64_t m_panels = ceil_div(x->rows, 16), n_panels = ceil_div(x->cols, 16), cb = g->c_dtype == TT_DTYPE_BF16 ? 2 : 4;
+  for (int64_t i = 0; i < m_panels;) {
+    const int64_t high = m_panels - i >= 2 ? 2 : 1;
+    for (int64_t j = 0; j < n_panels;) {
+      const int64_t wide = TT_MIN(n_panels - j, high == 2 ? 2 : 4), ld = x->ld ? x->ld : wide * 16;
+      float* out = x->sums + (x->ld ? i * 16 * x->ld + j * 16 : 0);
+      const call_t call = {.rows = (int)high, .cols = (int)wide, .tiles = x->tiles, .a = x->a + i * x->a_panel, .a_panel = x->a_panel,
+                           .b = x->b + j * x->b_panel, .b_panel = x->b_panel, .c = out, .ld = ld, .first = x->first, .dtype = g->dtype};
+      compute(&call);
+      if (x->last) {
+        finish(g, out, ld, TT_MIN(high * 16, x->rows - i * 16), TT_MIN(wide * 16, x->cols - j * 16), x->c + (i * 16 * g->c_rs + j * 16 * g->c_cs) * cb);
+      }
+      j += wide;
+    }
+    i += high;
+  }
+}
 static void tile_task(void* self, size_t slot_index, size_t task) {
   tile_run_t* r = self;
   const tile_plan_t* p = &r->p;
@@ -234,51 +269,49 @@ static void tile_task(void* self, size_t slot_index, size_t task) {
   const int64_t n0 = rest % p->n_tiles * p->tn;
   rest /= p->n_tiles;
   const int64_t m0 = rest % p->m_tiles * p->tm, batch = rest / p->m_tiles;
-  const int64_t rows = TT_MIN(p->tm, g->m - m0), cols = TT_MIN(p->tn, g->n - n0);
+  const int64_t rows = TT_MIN(p->tm, g->m - m0), cols = TT_MIN(p->tn, g->n - n0), cb = g->c_dtype == TT_DTYPE_BF16 ? 2 : 4;
   char* slot = r->scratch + p->shared_bytes + slot_index * p->slot_bytes;
-  char *pa = slot, *pb = slot + p->a_bytes, *buffer = slot + p->a_bytes + p->b_bytes;
+  char* buffer = slot + p->a_bytes + p->b_bytes;
   int64_t a, b, c;
   offsets(p, batch, &a, &b, &c);
-  const int64_t cb = g->c_dtype == TT_DTYPE_BF16 ? 2 : 4;
-  const char *at_a = (const char*)g->a + (a + m0 * g->a_rs) * p->eb, *at_b = (const char*)g->b + (b + n0 * g->b_cs) * p->eb;
   char* at_c = (char*)g->c + (c + m0 * g->c_rs + n0 * g->c_cs) * cb;
-  const int64_t m_panels = ceil_div(rows, 16), n_panels = ceil_div(cols, 16);
   BEGIN();
-  for (int64_t kt = 0; kt < p->k_tiles; kt += p->chunk) {
-    const int64_t tiles = TT_MIN(p->chunk, p->k_tiles - kt), k = kt * p->per_tile, depth = TT_MIN(tiles * p->per_tile, g->k - k);
-    const bool last = kt + p->chunk >= p->k_tiles;
-    for (int64_t i = 0; i < m_panels; ++i) {
-      (p->eb == 2 ? pack_a2 : pack_a1)(pa + i * tiles * kTile, at_a + (i * 16 * g->a_rs + k * g->a_cs) * p->eb, g->a_rs * p->eb, g->a_cs * p->eb,
-                                       TT_MIN(16, rows - i * 16), depth);
+  if (!p->thin) {
+    for (int64_t kt = 0; kt < p->k_tiles; kt += p->chunk) {
+      const block_t x = {.a = r->scratch + p->shared_a + ((batch * p->m_panels + m0 / 16) * p->k_tiles + kt) * kTile,
+                         .b = r->scratch + ((batch * p->n_panels + n0 / 16) * p->k_tiles + kt) * kTile, .a_panel = p->k_tiles * kTile,
+                         .b_panel = p->k_tiles * kTile, .tiles = TT_MIN(p->chunk, p->k_tiles - kt), .rows = rows, .cols = cols,
+                         .ld = p->one_chunk ? 0 : p->tn, .sums = (float*)(void*)buffer, .c = at_c, .first = kt == 0,
+                         .last = kt + p->chunk >= p->k_tiles};
+      block_run(g, &x);
     }
-    const char* tiles_b = r->scratch + ((batch * p->n_panels + n0 / 16) * p->k_tiles + kt) * kTile;
-    int64_t b_panel = p->k_tiles * kTile;
-    if (p->thin) {
-      b_panel = tiles * kTile;
-      tiles_b = pb;
-      const int64_t step = g->b_rs == 1 ? depth : 2 * p->per_tile;
+    END();
+    return;
+  }
+  for (int64_t i = 0; i < p->m_panels; ++i) {
+    (p->eb == 2 ? pack_a2 : pack_a1)(slot + i * p->k_tiles * kTile, (const char*)g->a + (a + i * 16 * g->a_rs) * p->eb, g->a_rs * p->eb,
+                                     g->a_cs * p->eb, TT_MIN(16, rows - i * 16), g->k);
+  }
+  // columns that run over k: few of them, far along k; adjacent columns: all of them, a chunk of k
+  const bool along = g->b_rs == 1;
+  const int64_t width = along ? kLongPanels * 16 : cols, chunk = along ? kLongChunk : kChunk;
+  for (int64_t n = 0; n < cols; n += width) {
+    const int64_t part = TT_MIN(width, cols - n);
+    for (int64_t kt = 0; kt < p->k_tiles; kt += chunk) {
+      const int64_t tiles = TT_MIN(chunk, p->k_tiles - kt), k = kt * p->per_tile, depth = TT_MIN(tiles * p->per_tile, g->k - k);
+      const int64_t step = along ? depth : 2 * p->per_tile;
+      char* pb = slot + p->a_bytes;
       for (int64_t x = 0; x < depth; x += step) {
-        for (int64_t j = 0; j < n_panels; ++j) {
-          (p->eb == 2 ? pack_b2 : pack_b1)(pb + j * b_panel + x / p->per_tile * kTile, at_b + (j * 16 * g->b_cs + (k + x) * g->b_rs) * p->eb,
-                                           g->b_cs * p->eb, g->b_rs * p->eb, TT_MIN(16, cols - j * 16), TT_MIN(step, depth - x));
+        for (int64_t j = 0; j < part; j += 16) {
+          (p->eb == 2 ? pack_b2 : pack_b1)(pb + (j / 16 * tiles + x / p->per_tile) * kTile,
+                                           (const char*)g->b + (b + (n0 + n + j) * g->b_cs + (k + x) * g->b_rs) * p->eb, g->b_cs * p->eb,
+                                           g->b_rs * p->eb, TT_MIN(16, part - j), TT_MIN(step, depth - x));
         }
       }
-    }
-    for (int64_t i = 0; i < m_panels;) {
-      const int64_t high = m_panels - i >= 2 ? 2 : 1;
-      for (int64_t j = 0; j < n_panels;) {
-        const int64_t wide = TT_MIN(n_panels - j, high == 2 ? 2 : 4);
-        const int64_t ld = p->one_chunk ? wide * 16 : p->tn;
-        float* out = (float*)(void*)buffer + (p->one_chunk ? 0 : i * 16 * p->tn + j * 16);
-        const call_t call = {.rows = (int)high, .cols = (int)wide, .tiles = tiles, .a = pa + i * tiles * kTile, .a_panel = tiles * kTile,
-                             .b = tiles_b + j * b_panel, .b_panel = b_panel, .c = out, .ld = ld, .first = kt == 0, .dtype = g->dtype};
-        compute(&call);
-        if (last) {
-          finish(g, out, ld, TT_MIN(high * 16, rows - i * 16), TT_MIN(wide * 16, cols - j * 16), at_c + (i * 16 * g->c_rs + j * 16 * g->c_cs) * cb);
-        }
-        j += wide;
-      }
-      i += high;
+      const block_t x = {.a = slot + kt * kTile, .b = pb, .a_panel = p->k_tiles * kTile, .b_panel = tiles * kTile, .tiles = tiles, .rows = rows,
+                         .cols = part, .ld = p->one_chunk ? 0 : p->tn, .sums = (float*)(void*)buffer + (p->one_chunk ? 0 : n),
+                         .c = at_c + n * g->c_cs * cb, .first = kt == 0, .last = kt + chunk >= p->k_tiles};
+      block_run(g, &x);
     }
   }
   END();
@@ -287,7 +320,7 @@ static void tile_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
   tile_run_t r = {.scratch = scratch};
   tile_plan(&r.p, g);
   if (r.p.serial) pool = NULL;
-  if (!r.p.thin) tt_gemm_tasks(pool, (size_t)(r.p.batch * ceil_div(r.p.n_panels, 8)), pack_task, &r);
+  if (!r.p.thin) tt_gemm_tasks(pool, (size_t)(r.p.batch * (ceil_div(r.p.n_panels, 8) + ceil_div(r.p.m_panels, 8))), pack_task, &r);
   tt_gemm_tasks(pool, (size_t)(r.p.batch * r.p.m_tiles * r.p.n_tiles), tile_task, &r);
 }
 
