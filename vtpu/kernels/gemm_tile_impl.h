@@ -238,8 +238,9 @@ static void finish(const tt_gemm_t* g, const float* x, int64_t stride, int64_t r
 
 typedef struct block_s {           // rows x cols of C against packed tiles, over one piece of k
   const char *a, *b;
-  int64_t a_panel, b_panel, tiles, rows, cols, ld;   // ld: floats between rows of `sums`; 0: every block finishes at once
-  float* sums;
+  int64_t a_panel, b_panel, tiles, rows, cols;
+  float* sums;                       // of every block of tiles, one after the other; not `keep`: of one
+  bool keep;
   char* c;
   bool first, last;
 } block_t;
@@ -248,8 +249,8 @@ static void block_run(const tt_gemm_t* g, const block_t* x) {
   for (int64_t i = 0; i < m_panels;) {
     const int64_t high = m_panels - i >= 2 ? 2 : 1;
     for (int64_t j = 0; j < n_panels;) {
-      const int64_t wide = TT_MIN(n_panels - j, high == 2 ? 2 : 4), ld = x->ld ? x->ld : wide * 16;
-      float* out = x->sums + (x->ld ? i * 16 * x->ld + j * 16 : 0);
+      const int64_t wide = TT_MIN(n_panels - j, high == 2 ? 2 : 4), ld = wide * 16;
+      float* out = x->sums + (x->keep ? (i * n_panels + j * high) * 256 : 0);
       const call_t call = {.rows = (int)high, .cols = (int)wide, .tiles = x->tiles, .a = x->a + i * x->a_panel, .a_panel = x->a_panel,
                            .b = x->b + j * x->b_panel, .b_panel = x->b_panel, .c = out, .ld = ld, .first = x->first, .dtype = g->dtype};
       compute(&call);
@@ -281,7 +282,7 @@ static void tile_task(void* self, size_t slot_index, size_t task) {
       const block_t x = {.a = r->scratch + p->shared_a + ((batch * p->m_panels + m0 / 16) * p->k_tiles + kt) * kTile,
                          .b = r->scratch + ((batch * p->n_panels + n0 / 16) * p->k_tiles + kt) * kTile, .a_panel = p->k_tiles * kTile,
                          .b_panel = p->k_tiles * kTile, .tiles = TT_MIN(p->chunk, p->k_tiles - kt), .rows = rows, .cols = cols,
-                         .ld = p->one_chunk ? 0 : p->tn, .sums = (float*)(void*)buffer, .c = at_c, .first = kt == 0,
+                         .keep = !p->one_chunk, .sums = (float*)(void*)buffer, .c = at_c, .first = kt == 0,
                          .last = kt + p->chunk >= p->k_tiles};
       block_run(g, &x);
     }
@@ -309,7 +310,7 @@ static void tile_task(void* self, size_t slot_index, size_t task) {
         }
       }
       const block_t x = {.a = slot + kt * kTile, .b = pb, .a_panel = p->k_tiles * kTile, .b_panel = tiles * kTile, .tiles = tiles, .rows = rows,
-                         .cols = part, .ld = p->one_chunk ? 0 : p->tn, .sums = (float*)(void*)buffer + (p->one_chunk ? 0 : n),
+                         .cols = part, .keep = !p->one_chunk, .sums = (float*)(void*)buffer + (p->one_chunk ? 0 : n * p->m_panels * 16),
                          .c = at_c + n * g->c_cs * cb, .first = kt == 0, .last = kt + chunk >= p->k_tiles};
       block_run(g, &x);
     }
