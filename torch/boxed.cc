@@ -391,6 +391,7 @@ struct Entry final : c10::OperatorKernel {
         masked_fill_instead(plan, stack, base)) {
       return;
     }
+    follow_default_dtype();
     Frame frame(plan, base);
     for (uint32_t i = 0; i < plan.arg_count; i++) record(frame, plan.args[i], &frame.args[i]);
     tt_call_t call;

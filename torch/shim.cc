@@ -64,6 +64,13 @@ void raise_dtype(c10::ScalarType type) {
                                                 " is not supported by kernels of the device"));
 }
 
+std::atomic<c10::ScalarType> g_default_dtype{S::Float};
+
+void set_default_dtype(c10::ScalarType type) {
+  check(tt_setting_set(TT_SETTING_DEFAULT_FLOAT, to_core(type)));
+  g_default_dtype.store(type, std::memory_order_relaxed);
+}
+
 }   // namespace tpu
 
 // Numbers for the Python side, which maps dtypes the same way.

@@ -2,8 +2,11 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/DefaultDtype.h>
 #include <c10/core/ScalarType.h>
 #include <c10/util/Exception.h>
+
+#include <atomic>
 
 #include "tt/device.h"
 #include "tt/op.h"
@@ -27,6 +30,13 @@ extern const c10::ScalarType kFromCore[TT_DTYPE_COUNT];
 inline uint8_t to_core(c10::ScalarType type) { return kToCore[static_cast<int>(type)]; }
 inline c10::ScalarType from_core(int dtype) { return kFromCore[dtype]; }
 [[noreturn]] void raise_dtype(c10::ScalarType type);
+// Tells the core torch's default dtype if it has changed; before each call that may build a program.
+void set_default_dtype(c10::ScalarType type);
+extern std::atomic<c10::ScalarType> g_default_dtype;
+inline void follow_default_dtype() {
+  const c10::ScalarType type = c10::get_default_dtype_as_scalartype();
+  if (C10_UNLIKELY(type != g_default_dtype.load(std::memory_order_relaxed))) set_default_dtype(type);
+}
 
 // ---- storages (allocator.cc)
 // ---------------------------------------------------------------------

@@ -64,6 +64,7 @@ typedef enum tt_setting_e {
   TT_SETTING_CACHE_ENTRIES,      // bound of the executable cache
   TT_SETTING_IR_HANDOVER,        // 0: programs go to our own plugin as text too
   TT_SETTING_FORBID_RECOMPILES,  // 1: a compile raises FAILED_PRECONDITION with its reason
+  TT_SETTING_DEFAULT_FLOAT,      // torch.get_default_dtype() as a dtype of the core; 0: float32
   TT_SETTING_COUNT,
 } tt_setting_t;
 TT_API_MUST_USE tt_status_t tt_setting_set(tt_setting_t setting, int64_t value);   // INVALID_ARGUMENT names the range

@@ -12,6 +12,7 @@ tt_status_t tt_build_begin(tt_build_t* build, tt_frame_t* frame) {
   build->scratch = &frame->scratch;
   build->target = frame->engine->target;
   build->target.matmul_passes = (int)tt_setting_get(TT_SETTING_MATMUL_PASSES);
+  build->target.default_float = (tt_dtype_t)tt_setting_get(TT_SETTING_DEFAULT_FLOAT);
   build->storages =
       tt_arena_alloc_array(build->scratch, frame->storage_count + 1, sizeof(tt_build_storage_t));
   if (!build->storages)

@@ -149,7 +149,8 @@ tt_status_t tt_signature_build(tt_frame_t* frame, uint32_t value_args, uint32_t 
   tt_frame_put(frame, (uint64_t)(uint32_t)call->op | (uint64_t)call->variant << 32 |
                           (uint64_t)frame->device << 40 | (uint64_t)call->out_count << 48);
   tt_frame_put(frame, (uint64_t)tt_setting_get(TT_SETTING_MATMUL_PASSES) | (uint64_t)sized_count << 8 |
-                          (uint64_t)call->arg_count << 32);
+                          (uint64_t)call->arg_count << 32 |
+                          (uint64_t)tt_setting_get(TT_SETTING_DEFAULT_FLOAT) << 56);
   for (uint32_t i = 0; i < call->arg_count; ++i)
     put_arg(frame, &call->args[i], i, i < 32 && (value_args >> i & 1));
   for (uint32_t i = 0; i < call->out_count; ++i) {
@@ -164,7 +165,8 @@ tt_status_t tt_signature_add_views(tt_frame_t* frame) {
   size_t words = 2 + frame->view_count * RECORD_WORDS + frame->storage_count * STORAGE_WORDS;
   TT_RETURN_IF_ERROR(tt_frame_reserve_key(frame, words));
   tt_frame_put(frame, (uint64_t)(uint32_t)TT_EAGER_OP_GRAPH | (uint64_t)frame->device << 40);
-  tt_frame_put(frame, (uint64_t)tt_setting_get(TT_SETTING_MATMUL_PASSES) | (uint64_t)frame->view_count << 32);
+  tt_frame_put(frame, (uint64_t)tt_setting_get(TT_SETTING_MATMUL_PASSES) | (uint64_t)frame->view_count << 32 |
+                          (uint64_t)tt_setting_get(TT_SETTING_DEFAULT_FLOAT) << 56);
   for (size_t i = 0; i < frame->view_count; ++i) put_tensor(frame, frame->views[i], frame->storage_of[i]);
   put_storages(frame);
   return TT_OK_STATUS;

@@ -12,6 +12,8 @@ typedef struct tt_target_s {
   bool checks;                        // tt.check is honoured
   bool int64_dot;                     // integer 64-bit dot and convolution
   uint8_t dtype_support[TT_DTYPE_COUNT];   // tt_support_t
+  // What integers become where a float is wanted, PyTorch's default dtype; INVALID is F32.
+  tt_dtype_t default_float;
   int matmul_passes;                  // 0: float32 matmul in true float32; 1, 3, 6: bf16 passes as the MXU
 } tt_target_t;
 

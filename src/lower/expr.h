@@ -56,6 +56,9 @@ V tt_lx_polynomial(tt_lower_t* L, V x, size_t count, const double* c);
 V tt_lx_chebyshev(tt_lower_t* L, V x, size_t count, const double* c);
 // log(exp(x) + exp(y)) of complex values.
 V tt_lx_complex_logaddexp(tt_lower_t* L, V x, V y);
+// Layer norm over the dimensions from `axis` (norm.c); exact GELU of a wide float (pointwise_activation.c).
+V tt_lx_layer_norm(tt_lower_t* L, V x, V weight, V bias, int64_t axis, double eps);
+V tt_lx_gelu(tt_lower_t* L, V x);
 // ZeroDivisionError for an integer divisor that holds a zero.
 void tt_lx_check_divisor(tt_lower_t* L, V y);
 

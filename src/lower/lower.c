@@ -223,8 +223,9 @@ tt_dtype_t tt_l_promote(tt_dtype_t a, tt_dtype_t b) {
   return unsigned_bytes == 1 ? TT_DTYPE_S16 : unsigned_bytes == 2 ? TT_DTYPE_S32 : TT_DTYPE_S64;
 }
 
-tt_dtype_t tt_l_default_float(tt_dtype_t dtype) {
-  return tt_dtype_is_float(dtype) || tt_dtype_is_complex(dtype) ? dtype : TT_DTYPE_F32;
+tt_dtype_t tt_l_default_float(const tt_lower_t* L, tt_dtype_t dtype) {
+  if (tt_dtype_is_float(dtype) || tt_dtype_is_complex(dtype)) return dtype;
+  return L->target->default_float == TT_DTYPE_INVALID ? TT_DTYPE_F32 : L->target->default_float;
 }
 
 tt_dtype_t tt_l_accumulate(tt_dtype_t dtype) {
@@ -245,13 +246,14 @@ static tt_dtype_t combine(tt_dtype_t higher, tt_dtype_t lower) {
 
 tt_dtype_t tt_l_result_type(tt_lower_t* L, size_t count, const uint32_t* args) {
   tt_dtype_t dimensioned = TT_DTYPE_INVALID, zero = TT_DTYPE_INVALID, wrapped = TT_DTYPE_INVALID;
+  const tt_dtype_t real = tt_l_default_float(L, TT_DTYPE_S64), complex = real == TT_DTYPE_F64 ? TT_DTYPE_C128 : TT_DTYPE_C64;
   for (size_t i = 0; i < count; ++i) {
     const tt_larg_t* a = argument(L, args[i]);
     switch (a->kind) {
       case TT_ARG_BOOL: wrapped = tt_l_promote(wrapped, TT_DTYPE_PRED); break;
       case TT_ARG_INT: wrapped = tt_l_promote(wrapped, TT_DTYPE_S64); break;
-      case TT_ARG_FLOAT: wrapped = tt_l_promote(wrapped, TT_DTYPE_F32); break;
-      case TT_ARG_COMPLEX: wrapped = tt_l_promote(wrapped, TT_DTYPE_C64); break;
+      case TT_ARG_FLOAT: wrapped = tt_l_promote(wrapped, real); break;
+      case TT_ARG_COMPLEX: wrapped = tt_l_promote(wrapped, complex); break;
       case TT_ARG_TENSOR:
       case TT_ARG_TENSORS: {
         size_t tensors = a->kind == TT_ARG_TENSOR ? 1 : a->count;
@@ -262,8 +264,8 @@ tt_dtype_t tt_l_result_type(tt_lower_t* L, size_t count, const uint32_t* args) {
           if (t->value->type->rank > 0) {
             dimensioned = tt_l_promote(dimensioned, dtype);
           } else if (t->is_wrapped_number) {
-            if (tt_dtype_is_complex(dtype)) dtype = TT_DTYPE_C64;
-            else if (tt_dtype_is_float(dtype)) dtype = TT_DTYPE_F32;
+            if (tt_dtype_is_complex(dtype)) dtype = complex;
+            else if (tt_dtype_is_float(dtype)) dtype = real;
             wrapped = tt_l_promote(wrapped, dtype);
           } else {
             zero = tt_l_promote(zero, dtype);
@@ -274,7 +276,13 @@ tt_dtype_t tt_l_result_type(tt_lower_t* L, size_t count, const uint32_t* args) {
       default: break;
     }
   }
-  return combine(dimensioned, combine(zero, wrapped));
+  tt_dtype_t lower = combine(zero, wrapped);
+  // float16 with a complex number of a lower category is ComplexHalf in PyTorch, which has no kernels here.
+  if ((dimensioned == TT_DTYPE_F16 && tt_dtype_is_complex(lower)) ||
+      (dimensioned == TT_DTYPE_INVALID && zero == TT_DTYPE_F16 && tt_dtype_is_complex(wrapped))) {
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "dtype ComplexHalf is not supported by kernels of the device");
+  }
+  return combine(dimensioned, lower);
 }
 
 void tt_l_broadcast_shape(tt_lower_t* L, size_t count, tt_value_t* const* values, size_t* out_rank,

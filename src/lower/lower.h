@@ -111,7 +111,7 @@ int64_t tt_l_dim(tt_lower_t* L, int64_t dim, int64_t rank);       // wraps; OUT_
 // torch.result_type over tensor and scalar arguments (categories: dimensioned, 0-d, wrapped / Scalar).
 tt_dtype_t tt_l_result_type(tt_lower_t* L, size_t count, const uint32_t* args);
 tt_dtype_t tt_l_promote(tt_dtype_t a, tt_dtype_t b);              // torch.promote_types
-tt_dtype_t tt_l_default_float(tt_dtype_t dtype);                  // ints and bool -> F32, else itself
+tt_dtype_t tt_l_default_float(const tt_lower_t* L, tt_dtype_t dtype);   // ints and bool -> the default dtype, else itself
 tt_dtype_t tt_l_accumulate(tt_dtype_t dtype);                     // F16, BF16 -> F32, else itself
 void tt_l_broadcast_shape(tt_lower_t* L, size_t count, tt_value_t* const* values, size_t* out_rank, int64_t* out_dims);
 

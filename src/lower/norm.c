@@ -1,4 +1,6 @@
 // Normalisations and their gradients: batch, layer, group, RMS. Statistics are computed in f32 for 16-bit floats.
+#include <stdio.h>
+
 #include "lower/expr.h"
 
 // v [C] along dimension 1 of like.
@@ -173,10 +175,14 @@ static int64_t first_axis(tt_lower_t* L, V x, tt_i64s_t shape) {
   bool ok = axis >= 0 && shape.size > 0;
   for (size_t i = 0; ok && i < shape.size; ++i) ok = tt_lx_size(x, axis + (int64_t)i) == shape.data[i];
   if (!ok) {
+    char want[256] = "", got[256] = "";
+    size_t w = 0, g = 0;
+    for (size_t i = 0; i < shape.size && w < sizeof(want); ++i)
+      w += (size_t)snprintf(want + w, sizeof(want) - w, i ? ", %lld" : "%lld", (long long)shape.data[i]);
+    for (int64_t i = 0; i < tt_lx_rank(x) && g < sizeof(got); ++i)
+      g += (size_t)snprintf(got + g, sizeof(got) - g, i ? ", %lld" : "%lld", (long long)tt_lx_size(x, i));
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                    "Given normalized_shape with %zu dimensions, expected input whose last dimensions equal "
-                    "it, but got input of rank %lld",
-                    shape.size, (long long)tt_lx_rank(x));
+                    "Given normalized_shape=[%s], expected input with shape [*, %s], but got input of size[%s]", want, want, got);
   }
   return axis;
 }
@@ -205,6 +211,12 @@ static void layer_norm(tt_lower_t* L, V x, V weight, V bias, int64_t axis, doubl
   *y = &op->results[0];
   *mean = &op->results[1];
   *rstd = &op->results[2];
+}
+
+V tt_lx_layer_norm(tt_lower_t* L, V x, V weight, V bias, int64_t axis, double eps) {
+  V y, mean, rstd;
+  layer_norm(L, x, weight, bias, axis, eps, false, &y, &mean, &rstd);
+  return y;
 }
 
 TT_LOWERING(native_layer_norm) {

@@ -9,7 +9,7 @@ static const uint32_t first_two[2] = {0, 1};
 // Both operands in the common dtype (made a float one if `as_float`), broadcast.
 static tt_dtype_t binary_operands(tt_lower_t* L, bool as_float, V* x, V* y) {
   tt_dtype_t dtype = tt_l_result_type(L, 2, first_two);
-  if (as_float) dtype = tt_l_default_float(dtype);
+  if (as_float) dtype = tt_l_default_float(L, dtype);
   V values[2] = {tt_lx_operand(L, 0, dtype), tt_lx_operand(L, 1, dtype)};
   tt_lx_broadcast(L, 2, values, dtype);
   *x = values[0];
@@ -27,7 +27,7 @@ static bool is_number(const tt_lower_t* L, uint32_t arg) {
 // keeps the number in f32 then. The caller converts back to the dtype returned.
 static tt_dtype_t binary_wide(tt_lower_t* L, bool as_float, bool always, V* x, V* y) {
   tt_dtype_t dtype = tt_l_result_type(L, 2, first_two);
-  if (as_float) dtype = tt_l_default_float(dtype);
+  if (as_float) dtype = tt_l_default_float(L, dtype);
   tt_dtype_t wide = tt_l_accumulate(dtype);
   if (!always && is_number(L, 0) == is_number(L, 1)) wide = dtype;
   V values[2] = {tt_lx_operand(L, 0, wide), tt_lx_operand(L, 1, wide)};

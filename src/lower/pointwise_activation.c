@@ -46,6 +46,7 @@ TT_LOWERING(threshold_backward) {
 }
 
 static V normal_cdf(tt_lower_t* L, V x) { return MUL(K(x, 0.5), ADD(K(x, 1), ERF(MUL(x, K(x, M_SQRT1_2))))); }
+V tt_lx_gelu(tt_lower_t* L, V x) { return MUL(x, normal_cdf(L, x)); }
 #define GELU_BETA (M_SQRT2 * M_2_SQRTPI * 0.5)
 #define GELU_KAPPA 0.044715
 static V gelu_inner(tt_lower_t* L, V x) {
@@ -264,13 +265,13 @@ TT_LOWERING(tanh_backward) {
 
 TT_LOWERING(logit) {
   V x = tt_l_tensor(L, 0);
-  x = UP(CAST(x, tt_l_default_float(tt_lx_dtype(x))));
+  x = UP(CAST(x, tt_l_default_float(L, tt_lx_dtype(x))));
   if (!tt_l_is_none(L, 1)) {
     double eps = tt_l_float(L, 1, 0);
     V low = K(x, eps), high = SUB(K(x, 1), low);
     x = SEL(LT(x, low), low, SEL(GT(x, high), high, x));
   }
-  RETURN_AS(LOG(DIV(x, SUB(K(x, 1), x))), tt_l_default_float(tt_lx_dtype(tt_l_tensor(L, 0))));
+  RETURN_AS(LOG(DIV(x, SUB(K(x, 1), x))), tt_l_default_float(L, tt_lx_dtype(tt_l_tensor(L, 0))));
 }
 TT_LOWERING(logit_backward) {
   V grad, x;

@@ -14,7 +14,7 @@ static V float_operand(tt_lower_t* L, uint32_t arg) {
     return tt_builder_fail(L->b, TT_UNIMPLEMENTED, "not implemented for '%s'",
                            tt_lx_torch_name(tt_lx_dtype(x)));
   }
-  return CAST(x, tt_l_default_float(tt_lx_dtype(x)));
+  return CAST(x, tt_l_default_float(L, tt_lx_dtype(x)));
 }
 // A function of one value, in f32 for 16-bit floats.
 #define SPECIAL(symbol, function)                              \
@@ -180,7 +180,7 @@ SPECIAL(entr, entr_value)
 // ---- gamma and zeta ----------------------------------------------------------------------------
 static tt_dtype_t two_operands(tt_lower_t* L, V* x, V* y) {
   static const uint32_t both[2] = {0, 1};
-  tt_dtype_t dtype = tt_l_default_float(tt_l_result_type(L, 2, both)), wide = tt_l_accumulate(dtype);
+  tt_dtype_t dtype = tt_l_default_float(L, tt_l_result_type(L, 2, both)), wide = tt_l_accumulate(dtype);
   V values[2] = {tt_lx_operand(L, 0, wide), tt_lx_operand(L, 1, wide)};
   tt_lx_broadcast(L, 2, values, wide);
   *x = values[0];

@@ -13,7 +13,7 @@ static void refuse(tt_lower_t* L, const char* kernel, V x) {
 // Argument 0, ints and bool made f32.
 static V float_operand(tt_lower_t* L) {
   V x = tt_l_tensor(L, 0);
-  return CAST(x, tt_l_default_float(tt_lx_dtype(x)));
+  return CAST(x, tt_l_default_float(L, tt_lx_dtype(x)));
 }
 
 // One StableHLO op on the float form.
@@ -263,7 +263,7 @@ TT_LOWERING(angle) {
     tt_l_return(L, TT_B2(ATAN2, IMAG(x), REAL(x)));
     return;
   }
-  x = CAST(x, tt_l_default_float(tt_lx_dtype(x)));
+  x = CAST(x, tt_l_default_float(L, tt_lx_dtype(x)));
   V result = SEL(LT(x, K(x, 0)), K(x, M_PI), K(x, 0));
   tt_l_return(L, SEL(NE(x, x), x, result));
 }

@@ -207,7 +207,7 @@ TT_LOWERING(randperm) {
   "please report an enhancement request to PyTorch.)"
 static V bernoulli_of(tt_lower_t* L, V like, V p, tt_dtype_t dtype) {
   if (!like || !p) return NULL;
-  p = UP(CAST(p, tt_l_default_float(tt_lx_dtype(p))));
+  p = UP(CAST(p, tt_l_default_float(L, tt_lx_dtype(p))));
   tt_lx_check(L, AND(GE(p, K(p, 0)), LE(p, K(p, 1))), TT_INVALID_ARGUMENT, BAD_P);
   V u = uniform_like(L, like, draw_dtype(tt_lx_dtype(p)));
   return CAST(LT(u, tt_lx_broadcast_like(L, p, u)), dtype);
@@ -264,7 +264,7 @@ TT_LOWERING(native_dropout) {
 }
 TT_LOWERING(native_dropout_backward) {
   V grad = tt_l_tensor(L, 0), mask = tt_l_tensor(L, 1);
-  grad = CAST(grad, tt_l_default_float(tt_lx_dtype(grad)));
+  grad = CAST(grad, tt_l_default_float(L, tt_lx_dtype(grad)));
   V wide = UP(grad), scaled = MUL(wide, tt_l_scalar_splat(L, 2, wide));
   tt_l_return(L, CAST(MUL(scaled, CAST(mask, tt_lx_dtype(wide))), tt_lx_dtype(grad)));
 }

@@ -358,7 +358,7 @@ TT_LOWERING(std_mean) { variance(L, true, true, 1, correction_of(L), tt_l_bool(L
 TT_LOWERING(logsumexp) {
   V narrow = tt_l_tensor(L, 0);
   if (!narrow) return;
-  tt_dtype_t dtype = tt_l_default_float(tt_lx_dtype(narrow));
+  tt_dtype_t dtype = tt_l_default_float(L, tt_lx_dtype(narrow));
   size_t count;
   int64_t dims[TT_MAX_RANK];
   dims_of(L, 1, narrow, &count, dims);
@@ -450,7 +450,7 @@ static void softmax_int(tt_lower_t* L, bool log) {
   V x = tt_l_tensor(L, 0);
   if (!x) return;
   int64_t dim = tt_l_dim(L, tt_l_int(L, 1, -1), tt_lx_rank(x));
-  x = CAST(x, tt_l_dtype(L, 2, tt_l_default_float(tt_lx_dtype(x))));
+  x = CAST(x, tt_l_dtype(L, 2, tt_l_default_float(L, tt_lx_dtype(x))));
   tt_l_return(L,
               x && x->type->rank == 0 ? K(x, log ? 0 : 1) : composite_1(L, "tt.softmax", 1, &x, x, dim, log));
 }
@@ -461,7 +461,7 @@ TT_LOWERING(safe_softmax) {   // a line of -inf alone gives zeros
   V x = tt_l_tensor(L, 0);
   if (!x) return;
   int64_t dim = tt_l_dim(L, tt_l_int(L, 1, -1), tt_lx_rank(x));
-  x = CAST(x, tt_l_dtype(L, 2, tt_l_default_float(tt_lx_dtype(x))));
+  x = CAST(x, tt_l_dtype(L, 2, tt_l_default_float(L, tt_lx_dtype(x))));
   if (!x || x->type->rank == 0) {
     tt_l_return(L, K(x, 1));
     return;
