@@ -10,7 +10,7 @@
 #include "kernels/gemm_transpose_avx512.h"
 #include "kernels/loops.h"
 
-enum { kTile = 1024, kChunk = 16, kThin = 32, kThinColumns = 128, kTileRows = 256, kTileColumns = 512, kLongChunk = 32, kLongPanels = 4 };
+enum { kTile = 1024, kChunk = 16, kThin = 32, kThinColumns = 128, kTileRows = 384, kTileColumns = 384, kLongChunk = 32, kLongPanels = 4 };
 
 typedef struct tile_plan_s {
   tt_gemm_t g;
