@@ -83,7 +83,7 @@ typedef struct job_s {
   tt_gemm_pack_fn_t x_pack, w_pack;
   tt_k_unary_fn_t narrow;          // acc -> y's dtype; NULL when equal
   int64_t offsets[TT_CONV_KC];     // of k, when there is one block of k
-  tt_conv_run_t runs[TT_CONV_KC_DOTS];   // the same along k
+  tt_conv_run_t runs[TT_CONV_MAX_RUNS];  // the same along k
   int64_t run_count;
 } job_t;
 
@@ -102,33 +102,40 @@ static void copy_planes(void* self, int64_t begin, int64_t end) {
     else n = plane / p->x_total_c, c = plane % p->x_total_c;
     char* to = image + (size_t)(n * p->s_n + c * p->s_c) * eb;
     const char* from = j->x + ((j->first + n) * p->x_n + c * p->x_c + p->x_base) * (int64_t)j->x_bytes;
-    for (int64_t p0 = 0; p0 < d[0].extent; ++p0) {
+    // rows [top, bottom) of a slice meet the input
+    const int64_t step_1 = d[1].scale;
+    int64_t top = d[1].low > 0 ? (d[1].low + step_1 - 1) / step_1 : 0;
+    int64_t bottom = d[1].in + d[1].low > 0 ? (d[1].in - 1 + d[1].low) / step_1 + 1 : 0;
+    top = TT_MIN(top, d[1].extent);
+    bottom = TT_MAX(top, TT_MIN(bottom, d[1].extent));
+    for (int64_t p0 = 0; p0 < d[0].extent; ++p0, to += (size_t)p->s_0 * eb) {
       const int64_t i0 = p0 * d[0].scale - d[0].low;
-      for (int64_t p1 = 0; p1 < d[1].extent; ++p1, to += (size_t)p->s_1 * eb) {
-        const int64_t i1 = p1 * d[1].scale - d[1].low;
-        if (i0 < 0 || i0 >= d[0].in || i1 < 0 || i1 >= d[1].in) {
-          memset(to, 0, (size_t)p->s_1 * eb);
-          continue;
+      if (i0 < 0 || i0 >= d[0].in || top == bottom) {
+        p->lanes->pad_rows(to, 1, 0, NULL, 0, 0, p->s_0);
+        continue;
+      }
+      const char* row = from + (i0 * d[0].xs + (top * step_1 - d[1].low) * d[1].xs) * (int64_t)j->x_bytes;
+      if (top) p->lanes->pad_rows(to, 1, 0, NULL, 0, 0, top * p->s_1);
+      for (int64_t residue = 0; residue < p->residues; ++residue) {
+        // elements i2 = start + i * step for i in [lo, hi)
+        const int64_t start = residue * d[2].scale - d[2].low, step = p->residues * d[2].scale;
+        int64_t lo = start < 0 ? (-start + step - 1) / step : 0;
+        int64_t hi = start < d[2].in ? (d[2].in - 1 - start) / step + 1 : 0;
+        lo = TT_MIN(lo, p->plane);
+        hi = TT_MAX(lo, TT_MIN(hi, p->plane));
+        char* part = to + (size_t)(top * p->s_1 + residue * p->plane) * eb;
+        const char* src = row + (start + lo * step) * d[2].xs * (int64_t)j->x_bytes;
+        if (p->x_dtype == p->acc && p->residues == 1 && (step * d[2].xs == 1 || hi == lo)) {
+          p->lanes->pad_rows(part, bottom - top, lo, src, step_1 * d[1].xs, hi - lo, p->plane);
+          break;
         }
-        const char* row = from + (i0 * d[0].xs + i1 * d[1].xs) * (int64_t)j->x_bytes;
-        for (int64_t residue = 0; residue < p->residues; ++residue) {
-          // elements i2 = start + i * step for i in [lo, hi)
-          const int64_t start = residue * d[2].scale - d[2].low, step = p->residues * d[2].scale;
-          int64_t lo = start < 0 ? (-start + step - 1) / step : 0;
-          int64_t hi = start < d[2].in ? (d[2].in - 1 - start) / step + 1 : 0;
-          lo = TT_MIN(lo, p->plane);
-          hi = TT_MAX(lo, TT_MIN(hi, p->plane));
-          char* part = to + (size_t)(residue * p->plane) * eb;
-          const char* src = row + (start + lo * step) * d[2].xs * (int64_t)j->x_bytes;
-          if (p->x_dtype == p->acc && (step * d[2].xs == 1 || hi == lo)) {
-            p->lanes->pad_row(part, lo, src, hi - lo, p->plane);
-            continue;
-          }
-          memset(part, 0, (size_t)lo * eb);
+        for (int64_t p1 = top; p1 < bottom; ++p1, part += (size_t)p->s_1 * eb, src += step_1 * d[1].xs * (int64_t)j->x_bytes) {
+          if (lo) p->lanes->pad_rows(part, 1, 0, NULL, 0, 0, lo);
           if (hi > lo) j->x_pack(part + (size_t)lo * eb, 1, src, 0, step * d[2].xs, 1, hi - lo);
-          memset(part + (size_t)hi * eb, 0, (size_t)(p->plane - hi) * eb);
+          if (hi < p->plane) p->lanes->pad_rows(part + (size_t)hi * eb, 1, 0, NULL, 0, 0, p->plane - hi);
         }
       }
+      if (bottom < d[1].extent) p->lanes->pad_rows(to + (size_t)(bottom * p->s_1) * eb, 1, 0, NULL, 0, 0, (d[1].extent - bottom) * p->s_1);
     }
   }
 }
@@ -287,6 +294,7 @@ static const tt_conv_run_t* k_runs(const job_t* j, int64_t first, int64_t count,
   return own;
 }
 static const int64_t* k_offsets(const job_t* j, int64_t first, int64_t count, int64_t* own) {
+  if (j->p->kind == TT_CONV_DIRECT) return (const int64_t*)(j->scratch + j->p->offsets_at) + first;
   if (j->p->k_blocks == 1) return j->offsets;
   tt_conv_offsets(j->p, first, count, own);
   return own;
@@ -443,7 +451,7 @@ static void dots_group(const job_t* j, size_t slot, int64_t g, int64_t block) {
   char* tile = j->scratch + p->slot_at + slot * p->slot_bytes;
   const int64_t first = block * p->nr, count = TT_MIN(p->nr, j->columns - first);
   int64_t x_offsets[TT_CONV_MAX_NR], y_offsets[TT_CONV_MAX_NR];
-  tt_conv_run_t own[TT_CONV_KC_DOTS];
+  tt_conv_run_t own[TT_CONV_MAX_RUNS];
   tt_conv_columns(p, first, count, x_offsets, y_offsets);
   char* y = j->y + (p->y_base + j->first * p->y_n + g * p->y_g) * (int64_t)j->y_bytes;
   for (int64_t kb = 0; kb < p->k_blocks; ++kb) {
@@ -494,7 +502,9 @@ static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tenso
     job.narrow = p->y_dtype == p->acc ? NULL : tt_k_convert(p->acc, p->y_dtype);
     tt_pool_t* pool = p->serial ? NULL : env->pool;
     if (p->k && !p->w_in_place && !p->pack_late) pack_weights(pool, &job);
-    if (p->k_blocks == 1) {
+    if (p->kind == TT_CONV_DIRECT) {   // tasks are small: the offsets of all k are found once
+      tt_conv_offsets(p, 0, p->k, (int64_t*)(job.scratch + p->offsets_at));
+    } else if (p->k_blocks == 1) {
       if (p->along_k) job.run_count = find_k_runs(p, 0, p->k, job.runs);
       else tt_conv_offsets(p, 0, p->k, job.offsets);
     }

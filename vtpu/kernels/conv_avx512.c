@@ -95,6 +95,6 @@ static inline __attribute__((always_inline)) void transpose_f64(__m512d* r) {
 #include "kernels/conv_impl.h"
 
 const tt_conv_isa_t tt_conv_isa__avx512 = {
-    .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots, f32_pack_any, f32_pad_row, f32_add},
-    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_row, f64_add},
+    .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots, f32_pack_any, f32_pad_rows, f32_add},
+    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_rows, f64_add},
 };

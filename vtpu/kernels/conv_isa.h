@@ -27,8 +27,9 @@ typedef struct tt_conv_lanes_s {   // of f32 or f64
                const void* w, void* y, bool accumulate);
   // dst[k * width + i] = x[i * ws + k * ks] for i < count, zero for count <= i < width, k < depth; writes nothing else.
   void (*pack_any)(void* dst, int64_t width, const void* x, int64_t ws, int64_t ks, int64_t count, int64_t depth);
-  // `low` zeros, `n` elements of x, zeros up to `total`; writes nothing else.
-  void (*pad_row)(void* dst, int64_t low, const void* x, int64_t n, int64_t total);
+  // Each row: `low` zeros, `n` elements of x, zeros up to `total`; rows of x are x_rs apart, those of dst total. Writes
+  // nothing else.
+  void (*pad_rows)(void* dst, int64_t rows, int64_t low, const void* x, int64_t x_rs, int64_t n, int64_t total);
   void (*add)(void* y, const void* x, int64_t n);   // y += x
 } tt_conv_lanes_t;
 typedef struct tt_conv_isa_s {

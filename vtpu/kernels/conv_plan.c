@@ -127,6 +127,9 @@ static size_t plan_image(tt_conv_plan_t* p, bool feature_groups, tt_conv_force_t
 
 static void plan_tasks(tt_conv_plan_t* p) {
   p->k_blocks = TT_MAX(1, ceil_div(p->k, p->kind == TT_CONV_DOTS ? TT_CONV_KC_DOTS : TT_CONV_KC));
+  if (p->kind == TT_CONV_DOTS) {   // a row of k is one run; a block may end within two more
+    p->k_blocks = TT_MAX(p->k_blocks, ceil_div(p->ic * p->d[0].ker * p->d[1].ker, TT_CONV_MAX_RUNS - 2));
+  }
   p->kc = ceil_div(p->k, p->k_blocks);
   const int64_t columns = p->chunk * p->d[0].out * p->d[1].out * p->d[2].out;   // a pass
   const double work = (double)p->groups * (double)p->oc * (double)columns * (double)(p->k + 4);
@@ -275,7 +278,8 @@ bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_
   const bool may_pack_late = p->kind == TT_CONV_GEMM && p->along_k && p->k_blocks >= 4;
   p->pack_late = may_pack_late && !p->w_in_place && (p->blocks <= 2 || w_bytes > (4 << 20));
   p->x_at = p->w_in_place || (p->pack_late && !force) ? 0 : w_bytes;
-  p->part_at = p->x_at + tt_align_up(image_bytes + 64, 64);
+  p->offsets_at = p->x_at + tt_align_up(image_bytes + 64, 64);
+  p->part_at = p->offsets_at + (p->kind == TT_CONV_DIRECT ? tt_align_up((size_t)p->k * 8, 64) : 0);
   p->part_bytes = p->splits > 1 ? tt_align_up((size_t)(p->groups * p->oc * p->columns) * p->acc_bytes, 64) : 0;
   p->slot_at = p->part_at + (size_t)p->splits * p->part_bytes;
   // a slot: panels of the image, then sums

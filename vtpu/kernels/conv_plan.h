@@ -12,7 +12,8 @@
 
 #define TT_CONV_SPACE 3   // spatial dims; fewer are filled with 1 in front
 #define TT_CONV_KC 384    // k of one chain of FMAs
-#define TT_CONV_KC_DOTS 1024
+#define TT_CONV_KC_DOTS 16384    // the same of DOTS, in as many chains as a vector has lanes
+#define TT_CONV_MAX_RUNS 1024     // runs of k in a block
 
 typedef struct tt_conv_blob_s {
   int64_t spatial;                                          // spatial rank
@@ -62,7 +63,7 @@ typedef struct tt_conv_plan_s {
   int64_t splits;                  // GEMM along k: parts of k, whose sums are added at the end
   bool pack_late;                  // GEMM: weights are packed by the tasks, block by block
   bool serial;
-  size_t w_at, x_at, part_at, part_bytes, slot_at, slot_bytes, tile_at, a_at, total;   // part_bytes: of a split
+  size_t w_at, x_at, offsets_at, part_at, part_bytes, slot_at, slot_bytes, tile_at, a_at, total;   // part_bytes: of a split
 } tt_conv_plan_t;
 
 int64_t tt_conv_phases(const tt_conv_blob_t* p);
