@@ -267,7 +267,67 @@ def samples(op, dtype, grad, count=SAMPLES, spread=False):
     return chosen
 
 
+def _overwrite(target, value):
+    """A non-contiguous tensor of value's dtype and shape, full of other numbers."""
+    out = torch.empty(tuple(reversed(value.shape)), dtype=value.dtype, device=target).permute(*reversed(range(value.dim())))
+    return out.fill_(1) if value.numel() else out
+
+
+def judge_form(op, dtype, mode, spread, count):
+    """The in-place form, or out= into a transposed tensor: against the CPU's own; also what they return."""
+    verdict = {"op": name_of(op), "dtype": str(dtype).split(".")[-1], "mode": mode, "status": "skip", "samples": 0,
+               "traced": {}, "reason": ""}
+    if (mode == "inplace" and op.inplace_variant is None) or (mode == "out" and not op.supports_out):
+        return verdict
+    try:
+        chosen = samples(op, dtype, False, count, spread)
+    except Exception:
+        return verdict
+    for k, sample in enumerate(chosen):
+        triple = (sample.input, sample.args, sample.kwargs)
+
+        def form(triple, device, first):
+            value, args, kwargs = triple
+            torch.manual_seed(1234)
+            if mode == "inplace":
+                result = op.inplace_variant(value, *args, **kwargs)
+                return value, result is value
+            outs = tree_map(lambda t: _overwrite(device, t), first)
+            result = op.op(value, *args, **kwargs, out=outs)
+            same = [a is b for a, b in zip(tree_flatten(tuple(result) if not isinstance(result, torch.Tensor) else result)[0],
+                                           tree_flatten(outs)[0])]
+            strides = [torch.tensor(t.stride()).to(t.device) for t in tree_flatten(outs)[0]]
+            return outs, same, strides
+
+        try:
+            first = op(*on_cpu(triple, False)[:1], *on_cpu(triple, False)[1], **on_cpu(triple, False)[2])
+            first = tree_map(lambda t: t, tuple(first) if not isinstance(first, torch.Tensor) else first)
+            if is_random(op, triple, first):
+                continue
+            cpu = form(on_cpu(triple, False), "cpu", first)
+        except Exception:
+            continue
+        try:
+            tpu = form(to_tpu(triple, False), "tpu", first)
+            compare(tpu, cpu, *tolerance(op, dtype, FORWARD))
+            verdict["samples"] += 1
+            verdict["status"] = "pass"
+        except Wrong as error:
+            verdict["status"], verdict["reason"] = "wrong", f"sample {k} {describe(triple)}: {error}"
+            break
+        except NotImplementedError as error:
+            verdict["status"], verdict["reason"] = "missing", f"sample {k} {describe(triple)}: {error}"[:400]
+            break
+        except Exception as error:
+            verdict["status"] = "error"
+            verdict["reason"] = f"sample {k} {describe(triple)}: {type(error).__name__}: {error}"[:600]
+            break
+    return verdict
+
+
 def judge(op, dtype, mode="grad", spread=False, count=SAMPLES):
+    if mode in ("inplace", "out"):
+        return judge_form(op, dtype, mode, spread, count)
     grad = mode == "grad" and op.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
     verdict = {"op": name_of(op), "dtype": str(dtype).split(".")[-1], "mode": mode, "status": "skip", "samples": 0,
                "traced": {}, "reason": ""}

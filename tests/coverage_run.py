@@ -181,6 +181,7 @@ def main():
     parser.add_argument("--count", type=int, default=3)
     parser.add_argument("--spread", action="store_true")
     parser.add_argument("--again", default="")
+    parser.add_argument("--mode", default="", help="grad, forward, inplace or out; default by dtype")
     parser.add_argument("--slice", default="")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--no-run", action="store_true")
@@ -205,7 +206,8 @@ def main():
                     continue
                 if again and known.get((name, dtype), {"status": "new"})["status"] not in again:
                     continue
-                tasks.append((index, name, dtype, "grad" if dtype == "float32" else "forward", options.spread,
+                tasks.append((index, name, dtype, options.mode or ("grad" if dtype == "float32" else "forward"),
+                              options.spread,
                               options.count))
         if options.slice:
             first, step = map(int, options.slice.split("/"))

@@ -163,9 +163,12 @@ static const char* c_type_name(tt_dtype_t dtype) {
     case TT_DTYPE_PRED: return "bool";
     case TT_DTYPE_U8: return "unsigned char";
     case TT_DTYPE_S8: return "signed char";
-    case TT_DTYPE_S16: return "short";
+    case TT_DTYPE_S16: return "short int";
     case TT_DTYPE_S32: return "int";
-    case TT_DTYPE_S64: return "long";
+    case TT_DTYPE_S64: return "long int";
+    case TT_DTYPE_U16: return "short unsigned int";
+    case TT_DTYPE_U32: return "unsigned int";
+    case TT_DTYPE_U64: return "long unsigned int";
     case TT_DTYPE_F32: return "float";
     case TT_DTYPE_F64: return "double";
     case TT_DTYPE_F16: return "c10::Half";
