@@ -81,6 +81,7 @@ typedef struct job_s {
   int64_t columns, blocks;         // of the chunk
   size_t x_bytes, w_bytes, y_bytes;
   tt_gemm_pack_fn_t x_pack, w_pack;
+  tt_conv_pad_fn_t pad_rows;       // of x's dtype
   tt_k_unary_fn_t narrow;          // acc -> y's dtype; NULL when equal
   int64_t offsets[TT_CONV_KC];     // of k, when there is one block of k
   tt_conv_run_t runs[TT_CONV_MAX_RUNS];  // the same along k
@@ -88,6 +89,27 @@ typedef struct job_s {
 } job_t;
 
 // ---- the image ----------------------------------------------------------------------------------------
+// n elements that lie `step` apart.
+static void copy_spread(const job_t* j, char* to, const char* from, int64_t step, int64_t n) {
+  const tt_conv_plan_t* p = j->p;
+  if (step < 2 || step > 8) {
+    j->x_pack(to, 1, from, 0, step, 1, n);
+    return;
+  }
+  if (p->x_dtype == p->acc) {
+    p->lanes->pack_any(to, n, from, step, 0, n, 1);
+    return;
+  }
+  float wide[512];   // widened first: gathers take no halves
+  while (n > 0) {
+    const int64_t some = TT_MIN(n, 512 / step);
+    j->x_pack(wide, 1, from, 0, 1, 1, (some - 1) * step + 1);
+    p->lanes->pack_any(to, some, wide, step, 0, some, 1);
+    n -= some;
+    to += (size_t)some * 4;
+    from += (size_t)(some * step) * j->x_bytes;
+  }
+}
 // Planes (image, channel) of the chunk, padded and split by residue.
 static void copy_planes(void* self, int64_t begin, int64_t end) {
   const job_t* j = self;
@@ -125,13 +147,13 @@ static void copy_planes(void* self, int64_t begin, int64_t end) {
         hi = TT_MAX(lo, TT_MIN(hi, p->plane));
         char* part = to + (size_t)(top * p->s_1 + residue * p->plane) * eb;
         const char* src = row + (start + lo * step) * d[2].xs * (int64_t)j->x_bytes;
-        if (p->x_dtype == p->acc && p->residues == 1 && (step * d[2].xs == 1 || hi == lo)) {
-          p->lanes->pad_rows(part, bottom - top, lo, src, step_1 * d[1].xs, hi - lo, p->plane);
+        if (p->residues == 1 && (step * d[2].xs == 1 || hi == lo)) {
+          j->pad_rows(part, bottom - top, lo, src, step_1 * d[1].xs, hi - lo, p->plane);
           break;
         }
         for (int64_t p1 = top; p1 < bottom; ++p1, part += (size_t)p->s_1 * eb, src += step_1 * d[1].xs * (int64_t)j->x_bytes) {
           if (lo) p->lanes->pad_rows(part, 1, 0, NULL, 0, 0, lo);
-          if (hi > lo) j->x_pack(part + (size_t)lo * eb, 1, src, 0, step * d[2].xs, 1, hi - lo);
+          if (hi > lo) copy_spread(j, part + (size_t)lo * eb, src, step * d[2].xs, hi - lo);
           if (hi < p->plane) p->lanes->pad_rows(part + (size_t)hi * eb, 1, 0, NULL, 0, 0, p->plane - hi);
         }
       }
@@ -320,6 +342,19 @@ static void find_block(const job_t* j, int64_t block, block_t* b) {
     if (!p->along_k) b->run_count[i] = find_runs(b->x + i * p->nr, cols, 0, b->runs + i * p->nr, 0);
   }
 }
+// A panel of columns from bf16 or f16 that are read where they lie.
+static void pack_halves(const job_t* j, char* to, const char* x, int64_t depth, const tt_conv_run_t* runs, int64_t run_count) {
+  const tt_conv_plan_t* p = j->p;
+  if (run_count == 1) {
+    j->x_pack(to, p->nr, x + runs->x * 2, 1, p->s_c, runs->size, depth);
+    return;
+  }
+  const int64_t used = runs[run_count - 1].column + runs[run_count - 1].size;
+  for (int64_t k = 0; k < depth; ++k, x += p->s_c * 2, to += p->nr * 4) {
+    for (int64_t r = 0; r < run_count; ++r) j->pad_rows(to + runs[r].column * 4, 1, 0, x + runs[r].x * 2, 0, runs[r].size, runs[r].size);
+    if (used < p->nr) memset(to + used * 4, 0, (size_t)(p->nr - used) * 4);
+  }
+}
 static void gemm_task(void* self, size_t slot, size_t task) {
   const job_t* j = self;
   const tt_conv_plan_t* p = j->p;
@@ -330,7 +365,7 @@ static void gemm_task(void* self, size_t slot, size_t task) {
   char *tile = panels + p->tile_at, *late = panels + p->a_at;
   block_t b;
   find_block(j, block, &b);
-  const char* image = j->image + g * p->s_g * es;
+  const char *image = j->image + g * p->s_g * es, *halves = j->image + g * p->s_g * 2;
   const size_t b_panel = tt_align_up((size_t)(p->kc * nr * es) + TT_GEMM_PACK_SLACK, 64);
   char* y = j->y + (p->y_base + j->first * p->y_n + g * p->y_g) * (int64_t)j->y_bytes;
   const int64_t tile_rs = p->block * nr;
@@ -344,12 +379,23 @@ static void gemm_task(void* self, size_t slot, size_t task) {
       int64_t count;
       const tt_conv_run_t* runs = k_runs(j, k, depth, own, &count);
       for (int64_t i = 0; i < b.panels; ++i) {
+        if (p->halves) {   // columns evenly spread
+          for (int64_t r = 0; r < count; ++r) {
+            j->x_pack(panels + (size_t)i * b_panel + (size_t)(runs[r].column * nr * es), nr,
+                      halves + (b.x[i * nr] + runs[r].x) * 2, p->s_n, 1, TT_MIN(nr, b.last - b.first - i * nr), runs[r].size);
+          }
+          continue;
+        }
         p->lanes->pack_columns(panels + (size_t)i * b_panel, nr, image, runs, count, b.x + i * nr, TT_MIN(nr, b.last - b.first - i * nr));
       }
     } else if (depth) {
       int64_t own[TT_CONV_KC];
       const int64_t* offsets = k_offsets(j, k, depth, own);
       for (int64_t i = 0; i < b.panels; ++i) {
+        if (p->halves) {   // k evenly spread
+          pack_halves(j, panels + (size_t)i * b_panel, halves + offsets[0] * 2, depth, b.runs + i * nr, b.run_count[i]);
+          continue;
+        }
         p->lanes->pack_rows(panels + (size_t)i * b_panel, nr, image, offsets, depth, b.runs + i * nr, b.run_count[i]);
       }
     }
@@ -384,7 +430,15 @@ static void gemm_task(void* self, size_t slot, size_t task) {
       }
     }
   }
-  for (int64_t i = 0; i < b.panels && p->splits == 1; ++i) {
+  if (p->splits > 1) return;
+  if (j->narrow) {   // no panel is in the result: whole rows
+    const int64_t rows = TT_MIN(o_last * p->width, p->oc) - o_first * p->width;
+    for (int64_t r = 0; r < rows; ++r) {
+      store(j, tile + r * tile_rs * es, y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y, b.last - b.first);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < b.panels; ++i) {
     if (b.in_result[i]) continue;
     const int64_t cols = TT_MIN(nr, b.last - b.first - i * nr);
     const int64_t rows = TT_MIN(o_last * p->width, p->oc) - o_first * p->width;
@@ -435,6 +489,10 @@ static void direct_group(const job_t* j, size_t slot, int64_t g, int64_t block) 
     if (in_result) continue;
     for (int64_t r = 0; r < p->oc; ++r) {
       char* row = y + (r * p->y_o + y_at) * (int64_t)j->y_bytes;
+      if (p->d[2].ys == 1) {
+        j->narrow(row, tile + r * p->segment * es, (size_t)count);
+        continue;
+      }
       for (int64_t i = 0; i < count; i += TT_CONV_MAX_NR) {
         int64_t offsets[TT_CONV_MAX_NR];
         const int64_t n = TT_MIN(count - i, TT_CONV_MAX_NR);
@@ -499,6 +557,9 @@ static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tenso
     job.y_bytes = tt_dtype_bytes(p->y_dtype);
     job.x_pack = tt_gemm_pack(p->x_dtype);
     job.w_pack = tt_gemm_pack(p->w_dtype);
+    job.pad_rows = p->x_dtype == TT_DTYPE_BF16  ? p->lanes->pad_rows_bf16
+                   : p->x_dtype == TT_DTYPE_F16 ? p->lanes->pad_rows_f16
+                                                : p->lanes->pad_rows;
     job.narrow = p->y_dtype == p->acc ? NULL : tt_k_convert(p->acc, p->y_dtype);
     tt_pool_t* pool = p->serial ? NULL : env->pool;
     if (p->k && !p->w_in_place && !p->pack_late) pack_weights(pool, &job);
@@ -513,7 +574,7 @@ static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tenso
       job.images = TT_MIN(p->chunk, p->n - first);
       job.columns = job.images * p->d[0].out * p->d[1].out * p->d[2].out;
       if (p->in_place) {
-        job.image = job.x + (p->s_base + first * p->s_n) * (int64_t)p->acc_bytes;
+        job.image = job.x + (p->s_base + first * p->s_n) * (int64_t)job.x_bytes;
       } else {
         job.image = job.scratch + p->x_at;
         const int64_t planes = (p->x_total_n == p->n ? job.images : p->x_total_n) * p->x_total_c;

@@ -45,6 +45,13 @@ static inline double sum_f64(__m256d v) {
   return _mm_cvtsd_f64(_mm_add_sd(x, _mm_unpackhi_pd(x, x)));
 }
 
+static inline __m256 widen_bf16(__m128i x) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16)); }
+static inline __m128i load_halves(const uint16_t* p, int64_t n) {
+  uint16_t lanes[8] = {0};
+  for (int64_t i = 0; i < n; ++i) lanes[i] = p[i];
+  return _mm_loadu_si128((const __m128i*)(const void*)lanes);
+}
+
 #define DIRECT_1 7
 #define DIRECT_2 6
 #define DIRECT_3 3
@@ -68,6 +75,21 @@ static inline double sum_f64(__m256d v) {
 #define V_INDICES(step) _mm256_mullo_epi32(_mm256_set1_epi32((int)(step)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
 #define V_GATHER(p, index, n) _mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, index, _mm256_castsi256_ps(mask32(n)), 4)
 #include "kernels/conv_impl.h"
+#define S float
+#define SOURCE(x) f32_##x
+#define S_LOAD(p) V_LOAD(p)
+#define S_LOAD_PART(p, n) V_LOAD_PART(p, n)
+#include "kernels/conv_pad_impl.h"
+#define S uint16_t
+#define SOURCE(x) bf16_##x
+#define S_LOAD(p) widen_bf16(_mm_loadu_si128((const __m128i*)(const void*)(p)))
+#define S_LOAD_PART(p, n) widen_bf16(load_halves(p, n))
+#include "kernels/conv_pad_impl.h"
+#define S uint16_t
+#define SOURCE(x) f16_##x
+#define S_LOAD(p) _mm256_cvtph_ps(_mm_loadu_si128((const __m128i*)(const void*)(p)))
+#define S_LOAD_PART(p, n) _mm256_cvtph_ps(load_halves(p, n))
+#include "kernels/conv_pad_impl.h"
 #undef T
 #undef V
 #undef W
@@ -104,8 +126,14 @@ static inline double sum_f64(__m256d v) {
 #define V_INDICES(step) _mm_mullo_epi32(_mm_set1_epi32((int)(step)), _mm_setr_epi32(0, 1, 2, 3))
 #define V_GATHER(p, index, n) _mm256_mask_i32gather_pd(_mm256_setzero_pd(), p, index, _mm256_castsi256_pd(mask64(n)), 8)
 #include "kernels/conv_impl.h"
+#define S double
+#define SOURCE(x) f64_##x
+#define S_LOAD(p) V_LOAD(p)
+#define S_LOAD_PART(p, n) V_LOAD_PART(p, n)
+#include "kernels/conv_pad_impl.h"
 
 const tt_conv_isa_t tt_conv_isa__avx2 = {
-    .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots, f32_pack_any, f32_pad_rows, f32_add},
-    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_rows, f64_add},
+    .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots, f32_pack_any, f32_pad_rows, bf16_pad_rows, f16_pad_rows,
+            f32_add},
+    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_rows, NULL, NULL, f64_add},
 };

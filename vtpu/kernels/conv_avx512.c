@@ -33,6 +33,8 @@ static inline __attribute__((always_inline)) void transpose_f64(__m512d* r) {
   SWAP(r, 1, 8, f64x8_t, s64x8_t, __m512d, LANES8)
 }
 
+static inline __m512 widen_bf16(__m256i x) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16)); }
+
 #define DIRECT_1 7
 #define DIRECT_2 7
 #define DIRECT_3 7
@@ -57,6 +59,21 @@ static inline __attribute__((always_inline)) void transpose_f64(__m512d* r) {
   _mm512_mullo_epi32(_mm512_set1_epi32((int)(step)), _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15))
 #define V_GATHER(p, index, n) _mm512_mask_i32gather_ps(_mm512_setzero_ps(), (__mmask16)((1u << (n)) - 1), index, p, 4)
 #include "kernels/conv_impl.h"
+#define S float
+#define SOURCE(x) f32_##x
+#define S_LOAD(p) V_LOAD(p)
+#define S_LOAD_PART(p, n) V_LOAD_PART(p, n)
+#include "kernels/conv_pad_impl.h"
+#define S uint16_t
+#define SOURCE(x) bf16_##x
+#define S_LOAD(p) widen_bf16(_mm256_loadu_si256((const __m256i*)(const void*)(p)))
+#define S_LOAD_PART(p, n) widen_bf16(_mm256_maskz_loadu_epi16((__mmask16)((1u << (n)) - 1), p))
+#include "kernels/conv_pad_impl.h"
+#define S uint16_t
+#define SOURCE(x) f16_##x
+#define S_LOAD(p) _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i*)(const void*)(p)))
+#define S_LOAD_PART(p, n) _mm512_cvtph_ps(_mm256_maskz_loadu_epi16((__mmask16)((1u << (n)) - 1), p))
+#include "kernels/conv_pad_impl.h"
 #undef T
 #undef V
 #undef W
@@ -93,8 +110,14 @@ static inline __attribute__((always_inline)) void transpose_f64(__m512d* r) {
 #define V_INDICES(step) _mm256_mullo_epi32(_mm256_set1_epi32((int)(step)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
 #define V_GATHER(p, index, n) _mm512_mask_i32gather_pd(_mm512_setzero_pd(), (__mmask8)((1u << (n)) - 1), index, p, 8)
 #include "kernels/conv_impl.h"
+#define S double
+#define SOURCE(x) f64_##x
+#define S_LOAD(p) V_LOAD(p)
+#define S_LOAD_PART(p, n) V_LOAD_PART(p, n)
+#include "kernels/conv_pad_impl.h"
 
 const tt_conv_isa_t tt_conv_isa__avx512 = {
-    .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots, f32_pack_any, f32_pad_rows, f32_add},
-    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_rows, f64_add},
+    .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots, f32_pack_any, f32_pad_rows, bf16_pad_rows, f16_pad_rows,
+            f32_add},
+    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_rows, NULL, NULL, f64_add},
 };

@@ -11,6 +11,7 @@ typedef struct tt_conv_run_s {   // columns whose elements lie next to each othe
   int64_t x, column, size;       // offset in elements, first column, how many
 } tt_conv_run_t;
 
+typedef void (*tt_conv_pad_fn_t)(void* dst, int64_t rows, int64_t low, const void* x, int64_t x_rs, int64_t n, int64_t total);
 typedef struct tt_conv_lanes_s {   // of f32 or f64
   // dst[k * nr + j] = x[k_offset[k] + offset of column j]; zeros past the last run; 64 bytes past the end may be written.
   void (*pack_rows)(void* dst, int64_t nr, const void* x, const int64_t* k_offset, int64_t depth, const tt_conv_run_t* runs,
@@ -27,9 +28,9 @@ typedef struct tt_conv_lanes_s {   // of f32 or f64
                const void* w, void* y, bool accumulate);
   // dst[k * width + i] = x[i * ws + k * ks] for i < count, zero for count <= i < width, k < depth; writes nothing else.
   void (*pack_any)(void* dst, int64_t width, const void* x, int64_t ws, int64_t ks, int64_t count, int64_t depth);
-  // Each row: `low` zeros, `n` elements of x, zeros up to `total`; rows of x are x_rs apart, those of dst total. Writes
+  // Of f32 or f64, bf16, f16 (widened; f32 only). Each row: `low` zeros, `n` elements of x, zeros up to `total`; rows of x are x_rs apart, those of dst total. Writes
   // nothing else.
-  void (*pad_rows)(void* dst, int64_t rows, int64_t low, const void* x, int64_t x_rs, int64_t n, int64_t total);
+  tt_conv_pad_fn_t pad_rows, pad_rows_bf16, pad_rows_f16;
   void (*add)(void* y, const void* x, int64_t n);   // y += x
 } tt_conv_lanes_t;
 typedef struct tt_conv_isa_s {

@@ -78,7 +78,9 @@ static size_t plan_image(tt_conv_plan_t* p, bool feature_groups, tt_conv_force_t
   tt_conv_dim_t* d = p->d;
   // DIRECT and DOTS sum in different orders: the choice is made by shape alone, so that strides do not change results
   const bool few = p->oc <= TT_CONV_MAX_DIRECT, by_shape = d[2].ker > d[2].out;
-  bool inside = p->x_dtype == p->acc;
+  // halves are read in place where tt_gemm_pack can widen them: without a kernel extent, or without an output extent
+  const bool no_kernel = d[0].ker * d[1].ker * d[2].ker == 1, no_output = d[0].out * d[1].out * d[2].out == 1;
+  bool inside = p->x_dtype == p->acc || (!few && (no_kernel || no_output));
   for (int i = 0; i < TT_CONV_SPACE; ++i) {
     inside = inside && d[i].low <= 0 && (d[i].extent - 1) * d[i].scale - d[i].low < d[i].in;
   }
@@ -95,9 +97,12 @@ static size_t plan_image(tt_conv_plan_t* p, bool feature_groups, tt_conv_force_t
     p->s_base = p->x_base - d[0].low * d[0].xs - d[1].low * d[1].xs - d[2].low * d[2].xs;
     const int64_t along_k = k_run(p), along_columns = column_run(p);
     p->along_k = few ? by_shape : along_k > along_columns;
+    const bool halves = p->x_dtype != p->acc;
     // short runs: a copy may make longer ones
-    if ((p->along_k ? along_k : along_columns) >= TT_MIN(TT_MAX(d[2].out, d[2].ker), 8)) {
+    if ((p->along_k ? along_k : along_columns) >= TT_MIN(TT_MAX(d[2].out, d[2].ker), 8) &&
+        (!halves || (p->along_k ? no_output : no_kernel))) {
       p->in_place = true;
+      p->halves = halves;
       return 0;
     }
   }
@@ -275,8 +280,13 @@ bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_
   p->panel_bytes = tt_align_up((size_t)(p->k * p->width) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
   p->w_at = 0;
   const size_t w_bytes = (size_t)(p->groups * p->panels) * p->panel_bytes;
-  const bool may_pack_late = p->kind == TT_CONV_GEMM && p->along_k && p->k_blocks >= 4;
-  p->pack_late = may_pack_late && !p->w_in_place && (p->blocks <= 2 || w_bytes > (4 << 20));
+  // packed by the tasks: a long k, whose weights are large and used by few tasks, or weights used once
+  const bool long_k = p->kind == TT_CONV_GEMM && p->along_k && p->k_blocks >= 4;
+  const bool once = p->kind == TT_CONV_GEMM && p->blocks == 1 && p->k > 0;
+  const bool may_pack_late = long_k || once;
+  p->pack_late = !p->w_in_place && ((long_k && (p->blocks <= 2 || w_bytes > (4 << 20))) ||
+                                    (once && run_of((int64_t[]){p->ic, p->d[0].ker, p->d[1].ker, p->d[2].ker},
+                                                    (int64_t[]){p->w_c, p->d[0].ws, p->d[1].ws, p->d[2].ws}) >= 64));
   p->x_at = p->w_in_place || (p->pack_late && !force) ? 0 : w_bytes;
   p->offsets_at = p->x_at + tt_align_up(image_bytes + 64, 64);
   p->part_at = p->offsets_at + (p->kind == TT_CONV_DIRECT ? tt_align_up((size_t)p->k * 8, 64) : 0);

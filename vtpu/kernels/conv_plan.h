@@ -46,6 +46,7 @@ typedef struct tt_conv_plan_s {
   int64_t k, columns;
   // the image that is read
   bool in_place;                   // the operand itself
+  bool halves;                     // in place though bf16 or f16: GEMM, k (or with along_k: columns) evenly spread
   bool along_k;                    // neighbours along k lie next to each other; else neighbouring columns
   int64_t s_n, s_c, s_g, s_0, s_1, s_2, s_base;            // strides of a place
   int64_t residues, plane;         // innermost place p lies at p % residues * plane + p / residues
