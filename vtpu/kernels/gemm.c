@@ -163,7 +163,7 @@ static void fold_batch(tt_gemm_t* g) {
 static void plan_tiles(plan_t* p) {
   const tt_gemm_t* g = &p->g;
   const double flops = 2.0 * (double)g->m * (double)g->n * (double)TT_MAX(g->k, 1);
-  int64_t mt = ceil_div(g->m, kMaxTileM), nt = ceil_div(g->n, kMaxTileN);
+  int64_t mt = ceil_div(g->m, kMaxTileM), nt = ceil_div(g->n, kMaxTileN * 4 / (int64_t)p->acc_bytes);
   const bool can_share = p->batch == 1 && (double)g->n * (double)g->k * (double)p->acc_bytes <= kSharedBytes;
   for (;;) {
     p->tm = round_up(ceil_div(g->m, mt), p->kernel->mr);
