@@ -105,6 +105,29 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
 }
 
+// Kinds of tensors that the device does not have: one short text for every op.
+constexpr char kQuantized[] = "quantized dtypes (quint8, qint8, qint32, quint4x2)";
+constexpr char kSparse[] = "sparse layouts";
+constexpr char kNested[] = "nested tensors of strided layout";
+template <const char* kKind>
+void refuse(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack*) {
+  TORCH_CHECK_NOT_IMPLEMENTED(false, "tpu: ", full_name(op), ": ", kKind,
+                              " are not supported on this device");
+}
+
+TORCH_LIBRARY_IMPL(_, QuantizedPrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse<kQuantized>>());
+}
+TORCH_LIBRARY_IMPL(_, SparsePrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse<kSparse>>());
+}
+TORCH_LIBRARY_IMPL(_, SparseCsrPrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse<kSparse>>());
+}
+TORCH_LIBRARY_IMPL(_, NestedTensorPrivateUse1, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&refuse<kNested>>());
+}
+
 }   // namespace
 
 void fall_back(const c10::OperatorHandle& op, torch::jit::Stack* stack, const char* reason) {

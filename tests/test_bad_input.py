@@ -1,0 +1,403 @@
+"""Bad input of every kind: a clear Python error that names op, shape, dtype or value, and the process goes on."""
+
+import shutil
+import subprocess
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def still_alive():
+    yield
+    assert (torch.ones(3, device="tpu") + 1).sum().item() == 6
+
+
+def message(call, kinds=(RuntimeError,)):
+    with pytest.raises(kinds) as caught:
+        call()
+    return str(caught.value)
+
+
+def same_class(program):
+    """Both devices raise; gives the CPU's and our text."""
+    texts, classes = [], []
+    for device in ("cpu", "tpu"):
+        with pytest.raises(Exception) as caught:
+            result = program(device)
+            if isinstance(result, torch.Tensor):
+                result.cpu()
+        texts.append(str(caught.value))
+        classes.append(caught.type)
+    assert classes[0] is classes[1], (classes, texts)
+    return texts
+
+
+# ---- devices and dtypes ------------------------------------------------------------------------------------
+
+
+def test_mixed_devices():
+    a, b = torch.ones(2, 3, device="tpu"), torch.ones(2, 3)
+    for mix in (lambda: a + b, lambda: b + a, lambda: a.mul_(b), lambda: torch.cat([a, b]), lambda: torch.where(a > 0, a, b), lambda: a @ b.t(),
+                lambda: torch.nn.functional.linear(a, b), lambda: torch.nn.Linear(3, 2)(a), lambda: torch.nn.Linear(3, 2).tpu()(b),
+                lambda: torch.add(a, a, out=b), lambda: torch.add(b, b, out=a), lambda: a.masked_fill(b > 0, 1),
+                lambda: torch.nn.functional.conv2d(a[None, None], b[None, None]), lambda: torch.stack([b, a]),
+                lambda: torch.nn.functional.mse_loss(a, b), lambda: torch._foreach_add([a], [b]),
+                lambda: torch.nn.functional.layer_norm(a, (3,), b[0]), lambda: torch.nn.functional.embedding(torch.tensor([0]), a)):
+        text = message(mix)
+        assert "device" in text and "tpu" in text and "cpu" in text, text
+    assert a.cpu().equal(b)
+
+
+@pytest.mark.parametrize("dtype", ["complex32", "quint8", "qint8", "bits8", "uint16", "uint32", "float8_e4m3fn", "float8_e5m2", "int4"])
+def test_dtypes_that_may_be_missing(dtype):
+    kind = getattr(torch, dtype)
+    try:
+        t = torch.zeros(4, dtype=kind, device="tpu")
+        t.cpu()
+    except (RuntimeError, NotImplementedError, TypeError) as error:
+        assert any(name in str(error).lower() for name in (dtype.lower(), "complexhalf", "quantized dtypes")), error
+        return
+    assert t.dtype == kind and t.clone().dtype == kind
+
+
+def test_missing_op_names_itself():
+    text = message(lambda: torch.linalg.ldl_factor(torch.eye(3, device="tpu")), (NotImplementedError, RuntimeError))
+    assert "ldl_factor" in text and "TORCH_TPU_FALLBACK=1" in text
+
+
+def test_integers_where_floats_are_needed():
+    for program in (lambda d: torch.arange(4, device=d).mean(), lambda d: torch.arange(4, device=d).softmax(0),
+                    lambda d: torch.nn.functional.layer_norm(torch.ones(2, 3, dtype=torch.int64, device=d), (3,)),
+                    lambda d: torch.mm(torch.ones(2, 2, device=d), torch.ones(2, 2, dtype=torch.float64, device=d)),
+                    lambda d: torch.ones(2, dtype=torch.bool, device=d) - torch.ones(2, dtype=torch.bool, device=d),
+                    lambda d: -torch.ones(2, dtype=torch.bool, device=d),
+                    lambda d: torch.ones(2, device=d) & torch.ones(2, device=d),
+                    lambda d: torch.bitwise_not(torch.ones(2, device=d)),
+                    lambda d: torch.linalg.inv(torch.ones(2, 2, dtype=torch.int64, device=d)),
+                    lambda d: torch.arange(3, device=d).requires_grad_()):
+        same_class(program)
+
+
+# ---- shapes -------------------------------------------------------------------------------------------------
+
+SHAPES = {
+    "add": lambda d: torch.ones(2, 3, device=d) + torch.ones(4, device=d),
+    "mm": lambda d: torch.mm(torch.ones(2, 3, device=d), torch.ones(2, 3, device=d)),
+    "mm rank": lambda d: torch.mm(torch.ones(3, device=d), torch.ones(3, 2, device=d)),
+    "bmm": lambda d: torch.bmm(torch.ones(2, 3, 4, device=d), torch.ones(3, 4, 2, device=d)),
+    "matmul": lambda d: torch.ones(2, 3, device=d) @ torch.ones(4, 2, device=d),
+    "linear": lambda d: torch.nn.functional.linear(torch.ones(2, 3, device=d), torch.ones(5, 4, device=d)),
+    "cat": lambda d: torch.cat([torch.ones(2, 3, device=d), torch.ones(2, 4, device=d)]),
+    "cat of nothing": lambda d: torch.cat([]),
+    "stack": lambda d: torch.stack([torch.ones(2, device=d), torch.ones(3, device=d)]),
+    "conv channels": lambda d: torch.nn.functional.conv2d(torch.ones(1, 3, 8, 8, device=d), torch.ones(4, 2, 3, 3, device=d)),
+    "conv too small": lambda d: torch.nn.functional.conv2d(torch.ones(1, 2, 2, 2, device=d), torch.ones(4, 2, 3, 3, device=d)),
+    "pool": lambda d: torch.nn.functional.max_pool2d(torch.ones(1, 1, 2, 2, device=d), 5),
+    "view": lambda d: torch.ones(2, 3, device=d).view(4, 2),
+    "reshape": lambda d: torch.ones(2, 3, device=d).reshape(5),
+    "expand": lambda d: torch.ones(2, 3, device=d).expand(4, 3),
+    "squeeze dim": lambda d: torch.ones(2, 3, device=d).squeeze(5),
+    "sum dim": lambda d: torch.ones(2, 3, device=d).sum(2),
+    "repeated dim": lambda d: torch.ones(2, 3, device=d).sum((0, 0)),
+    "permute": lambda d: torch.ones(2, 3, device=d).permute(0, 0),
+    "empty max": lambda d: torch.ones(0, device=d).max(),
+    "empty argmax": lambda d: torch.ones(0, 3, device=d).argmax(0),
+    "layer_norm": lambda d: torch.nn.functional.layer_norm(torch.ones(2, 3, device=d), (4,)),
+    "cross_entropy": lambda d: torch.nn.functional.cross_entropy(torch.ones(2, 3, device=d), torch.zeros(3, dtype=torch.int64, device=d)),
+    "gather rank": lambda d: torch.ones(2, 3, device=d).gather(0, torch.zeros(2, dtype=torch.int64, device=d)),
+    "index dtype": lambda d: torch.ones(3, device=d).index_select(0, torch.ones(1, device=d)),
+    "topk": lambda d: torch.ones(3, device=d).topk(5),
+    "kthvalue": lambda d: torch.ones(3, device=d).kthvalue(4),
+    "split": lambda d: torch.ones(3, device=d).split([1, 1]),
+    "unfold": lambda d: torch.ones(3, device=d).unfold(0, 5, 1),
+    "item": lambda d: torch.ones(3, device=d).item(),
+    "bool": lambda d: bool(torch.ones(3, device=d)),
+    "tril of a vector": lambda d: torch.ones(3, device=d).tril(),
+    "cross": lambda d: torch.linalg.cross(torch.ones(2, device=d), torch.ones(2, device=d)),
+    "bernoulli p": lambda d: torch.bernoulli(torch.ones(2, device=d), 2.0),
+    "dropout p": lambda d: torch.nn.functional.dropout(torch.ones(2, device=d), 1.5),
+    "arange step": lambda d: torch.arange(0, 5, -1, device=d),
+    "linspace": lambda d: torch.linspace(0, 1, -1, device=d),
+    "randperm": lambda d: torch.randperm(-1, device=d),
+    "randint": lambda d: torch.randint(5, 5, (2,), device=d),
+    "normal std": lambda d: torch.normal(0.0, -1.0, (2,), device=d),
+    "multinomial": lambda d: torch.multinomial(torch.tensor([1.0, 0.0], device=d), 3),
+    "one_hot": lambda d: torch.nn.functional.one_hot(torch.tensor([-1], device=d)),
+    "cholesky": lambda d: torch.linalg.cholesky(-torch.eye(2, device=d)),
+    "solve": lambda d: torch.linalg.solve(torch.zeros(2, 2, device=d), torch.ones(2, device=d)),
+    "inv": lambda d: torch.linalg.inv(torch.zeros(2, 2, device=d)),
+    "backward twice": lambda d: (lambda y: (y.backward(), y.backward()))((torch.ones(2, device=d, requires_grad=True) ** 2).sum()),
+    "leaf in place": lambda d: torch.ones(2, device=d, requires_grad=True).add_(1),
+    "negative size": lambda d: torch.empty(-1, device=d),
+    "size overflow": lambda d: torch.empty(1 << 40, 1 << 40, device=d),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_error_class_is_the_cpus(name):
+    cpu, tpu = same_class(SHAPES[name])
+    assert "INTERNAL ASSERT" not in tpu or "INTERNAL ASSERT" in cpu, tpu
+    assert len(tpu) > 10
+
+
+def test_texts_name_op_and_shapes():
+    text = message(lambda: torch.ones(2, 3, device="tpu") + torch.ones(4, device="tpu"))
+    assert "size of tensor a (3) must match the size of tensor b (4)" in text
+    text = message(lambda: torch.mm(torch.ones(2, 3, device="tpu"), torch.ones(2, 3, device="tpu")))
+    assert "2x3" in text
+    text = message(lambda: torch.nn.functional.embedding(torch.tensor([1, 44], device="tpu"), torch.ones(5, 2, device="tpu")), IndexError)
+    assert "embedding" in text and "44" in text and "5" in text
+    text = message(lambda: torch.ones(5, device="tpu").index_select(0, torch.tensor([-9], device="tpu")), IndexError)
+    assert "index_select" in text and "-9" in text
+
+
+# ---- values -------------------------------------------------------------------------------------------------
+
+
+INDICES = {
+    "getitem": lambda d: torch.ones(3, device=d)[torch.tensor([0, 7], device=d)],
+    "getitem negative": lambda d: torch.ones(3, device=d)[torch.tensor([-4], device=d)],
+    "python index": lambda d: torch.ones(3, device=d)[9],
+    "setitem": lambda d: torch.ones(3, device=d).__setitem__(torch.tensor([7], device=d), 1.0),
+    "index_select": lambda d: torch.ones(3, device=d).index_select(0, torch.tensor([7], device=d)),
+    "gather": lambda d: torch.ones(3, device=d).gather(0, torch.tensor([7], device=d)),
+    "scatter": lambda d: torch.ones(3, device=d).scatter(0, torch.tensor([7], device=d), 1.0),
+    "scatter_add": lambda d: torch.ones(3, device=d).scatter_add(0, torch.tensor([7], device=d), torch.ones(1, device=d)),
+    "take": lambda d: torch.ones(3, device=d).take(torch.tensor([7], device=d)),
+    "embedding": lambda d: torch.nn.functional.embedding(torch.tensor([7], device=d), torch.ones(3, 2, device=d)),
+    "cross_entropy": lambda d: torch.nn.functional.cross_entropy(torch.ones(1, 3, device=d), torch.tensor([7], device=d)),
+    "one_hot": lambda d: torch.nn.functional.one_hot(torch.tensor([7], device=d), 3),
+    "index_fill": lambda d: torch.ones(3, device=d).index_fill(0, torch.tensor([7], device=d), 1.0),
+    "index_copy": lambda d: torch.ones(3, device=d).index_copy(0, torch.tensor([7], device=d), torch.ones(1, device=d)),
+}
+
+
+@pytest.mark.parametrize("name", INDICES)
+def test_index_out_of_range(name):
+    _, text = same_class(INDICES[name])
+    if name not in ("python index", "one_hot"):
+        assert "7" in text or "-4" in text, text
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64])
+def test_integer_division_by_zero(dtype):
+    for program in (lambda d: torch.ones(3, dtype=dtype, device=d) // torch.zeros(3, dtype=dtype, device=d),
+                    lambda d: torch.ones(3, dtype=dtype, device=d) // 0,
+                    lambda d: torch.ones(3, dtype=dtype, device=d) % 0,
+                    lambda d: torch.div(torch.ones(3, dtype=dtype, device=d), 0, rounding_mode="trunc"),
+                    lambda d: torch.fmod(torch.ones(3, dtype=dtype, device=d), 0),
+                    lambda d: torch.remainder(torch.ones(3, dtype=dtype, device=d), torch.tensor([1, 0, 1], dtype=dtype, device=d))):
+        _, text = same_class(program)
+        assert "ZeroDivisionError" in text and "aten::" in text and "tensor<3x" in text, text
+    x = torch.ones(3, dtype=dtype, device="tpu")
+    message(lambda: x.floor_divide_(0))
+    assert x.cpu().tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.int32, torch.int64])
+def test_smallest_integer_by_minus_one(dtype):
+    low = torch.iinfo(dtype).min
+    for device in ("cpu", "tpu") if dtype in (torch.int8, torch.int16) else ("tpu",):   # the CPU may trap on the wide ones
+        x = torch.tensor([low, 6, -6], dtype=dtype, device=device)
+        one = torch.full((3,), -1, dtype=dtype, device=device)
+        for result in (x // one, torch.div(x, one, rounding_mode="trunc"), -x, x * -1):
+            assert result.cpu().tolist() == [low, -6, 6], (device, result)
+        for result in (x % one, torch.fmod(x, one), x // one * 0):
+            assert result.cpu().tolist() == [0, 0, 0]
+    assert torch.tensor([low], dtype=dtype, device="tpu").abs().cpu().tolist() == [low]
+
+
+def test_shifts_and_casts_of_extreme_values():
+    x = torch.tensor([float("inf"), float("-inf"), float("nan"), 1e30, -1e30], device="tpu")
+    for dtype in (torch.int8, torch.int32, torch.int64, torch.uint8, torch.bool):
+        x.to(dtype).cpu()   # values are not defined, the process goes on
+    i = torch.tensor([1, -1, 5], dtype=torch.int32, device="tpu")
+    for by in (0, 31):
+        assert (i << by).cpu().equal(i.cpu() << by) and (i >> by).cpu().equal(i.cpu() >> by)
+    for by in (32, 64, -1):
+        (i << by).cpu(), (i >> by).cpu()
+    assert torch.pow(torch.tensor([2], device="tpu"), 70).cpu().equal(torch.pow(torch.tensor([2]), 70))
+    text = same_class(lambda d: torch.pow(torch.tensor([2], device=d), -1))[1]
+    assert "negative" in text
+
+
+def test_invalid_probabilities():
+    for program in (lambda d: torch.bernoulli(torch.tensor([0.5, 1.5], device=d)), lambda d: torch.bernoulli(torch.tensor([float("nan")], device=d)),
+                    lambda d: torch.multinomial(torch.tensor([-1.0, 1.0], device=d), 1), lambda d: torch.multinomial(torch.zeros(3, device=d), 1),
+                    lambda d: torch.multinomial(torch.tensor([float("inf"), 1.0], device=d), 1)):
+        same_class(program)
+
+
+# ---- resources ----------------------------------------------------------------------------------------------
+
+
+def test_out_of_memory_names_the_holders():
+    text = message(lambda: torch.empty(1 << 46, dtype=torch.uint8, device="tpu").fill_(1), (torch.OutOfMemoryError, RuntimeError))
+    assert "memory" in text and str(1 << 46) in text or "TiB" in text or "GiB" in text, text
+
+
+def test_deep_recursion():
+    def deeper(t, n):
+        return deeper(t + 1, n + 1)
+
+    with pytest.raises(RecursionError):
+        deeper(torch.zeros(2, device="tpu"), 0)
+
+
+def test_long_graphs():
+    x = torch.ones(2, device="tpu", requires_grad=True)
+    y = x
+    for _ in range(20_000):
+        y = y * 1.0
+    y.sum().backward()
+    assert x.grad.cpu().tolist() == [1, 1]
+    del y   # a chain of 20,000 nodes is freed
+
+
+def test_many_dimensions_and_many_tensors():
+    t = torch.ones([1] * 12, device="tpu")
+    assert (t + 1).sum().item() == 2
+    with pytest.raises(RuntimeError, match="dimensions"):
+        torch.ones([1] * 70, device="tpu") + 1
+    parts = [torch.full((1,), float(i), device="tpu") for i in range(600)]
+    assert torch.cat(parts).sum().item() == sum(range(600))
+    assert torch.stack(parts).shape == (600, 1)
+
+
+# ---- plugins, versions, homes ---------------------------------------------------------------------------------
+
+USE = """
+import torch
+for _ in range(2):
+    try:
+        torch.ones(1, device="tpu")
+    except RuntimeError as error:
+        print("E", str(error).replace(chr(10), " "))
+print(torch.ones(3).sum().item(), torch.tpu.is_available(), torch.tpu.device_count())
+"""
+
+PLUGINS = {
+    "no entry point": ("int other(void) { return 1; }", "GetPjrtApi"),
+    "null": ("const void* GetPjrtApi(void) { return 0; }", "no PJRT table"),
+    "another major version": ("""#include <stddef.h>
+struct version { size_t size; void* extension; int major, minor; };
+static struct { size_t size; void* extension; struct version version; void* slots[300]; } api = {2448, 0, {24, 0, 7, 3}, {0}};
+const void* GetPjrtApi(void) { return &api; }""", "7"),
+    "tiny struct": ("""#include <stddef.h>
+struct version { size_t size; void* extension; int major, minor; };
+static struct { size_t size; void* extension; struct version version; } api = {40, 0, {24, 0, 0, 104}};
+const void* GetPjrtApi(void) { return &api; }""", "PJRT"),
+    "null slots": ("""#include <stddef.h>
+struct version { size_t size; void* extension; int major, minor; };
+static struct { size_t size; void* extension; struct version version; void* slots[300]; } api = {2448, 0, {24, 0, 0, 104}, {0}};
+const void* GetPjrtApi(void) { return &api; }""", "PJRT"),
+}
+
+
+def use_plugin(python, path):
+    done = python(USE, TORCH_TPU_PLUGIN=str(path))
+    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr[-2000:])
+    lines = done.stdout.strip().splitlines()
+    assert len(lines) == 3 and lines[0].startswith("E ") and lines[1].startswith("E "), done.stdout
+    assert lines[2] == "3.0 False 0"
+    assert str(path) in lines[0], lines[0]
+    return lines[0]
+
+
+@pytest.mark.parametrize("name", PLUGINS)
+def test_a_library_that_is_no_plugin(name, python, tmp_path):
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if not compiler:
+        pytest.skip("no C compiler")
+    text, expected = PLUGINS[name]
+    source, library = tmp_path / "plugin.c", tmp_path / "libplugin.so"
+    source.write_text(text)
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
+    assert expected in use_plugin(python, library)
+
+
+def test_a_file_that_is_no_library(python, tmp_path):
+    path = tmp_path / "libtext.so"
+    path.write_text("this is no library")
+    use_plugin(python, path)
+    use_plugin(python, tmp_path)   # a folder
+    use_plugin(python, tmp_path / "nothing.so")
+
+
+def test_wrong_torch_version(python):
+    done = python("""
+import torch
+torch.__version__ = "2.14.0"
+from torch_tpu_c import _autoload
+_autoload.autoload()
+try:
+    torch.ones(1, device="tpu")
+except RuntimeError as error:
+    print("E", error)
+print(torch.ones(2).sum().item())
+""", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
+    assert done.returncode == 0 and "2.14.0" in done.stdout and "2.13" in done.stdout and done.stdout.endswith("2.0\n"), done.stdout + done.stderr
+
+
+def test_unwritable_home_and_temporary_folder(python):
+    done = python("import torch; print((torch.randn(64, 64, device='tpu') @ torch.ones(64, 1, device='tpu')).shape)",
+                  HOME="/proc/nowhere", XDG_CACHE_HOME="/proc/nowhere", TMPDIR="/proc/nowhere")
+    assert done.returncode == 0 and "64, 1" in done.stdout, done.stderr
+
+
+def test_odd_environment(python):
+    done = python("import torch; print(torch.ones(2, device='tpu').sum().item())", TORCH_TPU_THREADS="-3", TORCH_TPU_MEMORY_BYTES="junk",
+                  TORCH_TPU_FALLBACK="maybe")
+    assert done.returncode == 0 and (done.stdout.strip() == "2.0" or "TORCH_TPU" in done.stderr), (done.stdout, done.stderr)
+
+
+def test_budget(python):
+    done = python("""
+import torch
+kept = torch.ones(3 << 18, device="tpu")
+try:
+    torch.ones(8 << 20, device="tpu")
+except torch.OutOfMemoryError as error:
+    print("E", error)
+del kept
+print(torch.ones(3 << 18, device="tpu").sum().item())
+""", TORCH_TPU_MEMORY_BYTES=str(16 << 20))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("E") and "786432" in done.stdout and done.stdout.strip().endswith("786432.0"), done.stdout
+
+
+# ---- objects that are no tensors --------------------------------------------------------------------------------
+
+
+def test_foreign_objects():
+    t = torch.ones(2, device="tpu")
+    for call in (lambda: t + "a", lambda: t + None, lambda: torch.add(t, [1, 2]), lambda: t.to("nonsense"), lambda: torch.ones(2, device="tpux"),
+                 lambda: torch.ones("2", device="tpu"), lambda: t.view("a"), lambda: torch.tensor(object(), device="tpu"),
+                 lambda: torch.tensor([[1, 2], [3]], device="tpu")):
+        with pytest.raises((TypeError, RuntimeError, ValueError)):
+            call()
+
+
+KINDS = {
+    "sparse": lambda: torch.eye(2).to_sparse().to("tpu"),
+    "sparse parts": lambda: torch.sparse_coo_tensor(torch.zeros(1, 1, dtype=torch.int64), torch.ones(1), (2,), device="tpu"),
+    "sparse mm": lambda: torch.sparse.mm(torch.eye(2).to_sparse(), torch.ones(2, 2, device="tpu")),
+    "sparse csr": lambda: torch.eye(2).to_sparse_csr().to("tpu") @ torch.ones(2, 2, device="tpu"),
+    "quantized": lambda: torch.zeros(4, dtype=torch.quint8, device="tpu"),
+    "quantized copy": lambda: torch.quantize_per_tensor(torch.ones(2), 0.1, 0, torch.qint8).to("tpu"),
+    "nested": lambda: torch.nested.nested_tensor([torch.ones(2, device="tpu")]).relu(),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", KINDS)
+def test_kinds_of_tensors_that_are_missing(name):
+    text = message(KINDS[name], (NotImplementedError,))
+    assert "aten::" in text and name.split()[0] in text and "not supported on this device" in text, text
+    assert len(text) < 300, text   # not the list of all dispatch keys
+
+
+def test_ops_that_make_missing_kinds():
+    for make in (lambda t: t.to_sparse(), lambda t: t.to_sparse_csr(), lambda t: torch.quantize_per_tensor(t, 0.1, 0, torch.quint8), lambda t: t.to_mkldnn()):
+        assert "aten::" in message(lambda: make(torch.ones(2, 2, device="tpu")), (NotImplementedError,))
