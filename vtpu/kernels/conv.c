@@ -256,34 +256,41 @@ static void pack_weights(tt_pool_t* pool, job_t* j) {
 }
 
 // ---- results ------------------------------------------------------------------------------------------
-// `count` sums to y + offsets.
-static void store(const job_t* j, const char* sums, char* y, const int64_t* offsets, int64_t count) {
-  const size_t eb = j->y_bytes;
-  char part[TT_CONV_MAX_NR * 8];
-  for (int64_t i = 0; i < count;) {
-    int64_t run = 1;
-    while (i + run < count && offsets[i + run] == offsets[i] + run) ++run;
-    char* to = y + offsets[i] * (int64_t)eb;
-    if (run > 1 || count == 1) {
-      if (j->narrow) j->narrow(to, sums + (size_t)i * j->p->acc_bytes, (size_t)run);
-      else memcpy(to, sums + (size_t)i * eb, (size_t)run * eb);
-      i += run;
-      continue;
+static int64_t find_runs(const int64_t* offsets, int64_t count, int64_t column, tt_conv_run_t* runs, int64_t found) {
+  for (int64_t i = 0; i < count; ++i) {
+    if (found && runs[found - 1].x + runs[found - 1].size == offsets[i]) ++runs[found - 1].size;
+    else runs[found++] = (tt_conv_run_t){offsets[i], column + i, 1};
+  }
+  return found;
+}
+// `count` sums to y + offsets; runs: the offsets' runs, found once for many rows of sums.
+static void store(const job_t* j, const char* sums, char* y, const int64_t* offsets, int64_t count, const tt_conv_run_t* runs,
+                  int64_t run_count) {
+  const size_t eb = j->y_bytes, ab = j->p->acc_bytes;
+  if (run_count * 2 <= count) {
+    for (; run_count > 0; --run_count, ++runs) {
+      char* to = y + runs->x * (int64_t)eb;
+      const char* from = sums + (size_t)runs->column * ab;
+      if (j->narrow) j->narrow(to, from, (size_t)runs->size);
+      else memcpy(to, from, (size_t)runs->size * eb);
     }
+    return;
+  }
+  char part[TT_CONV_MAX_NR * 8];
+  for (int64_t i = 0; i < count; i += TT_CONV_MAX_NR, offsets += TT_CONV_MAX_NR) {
     const int64_t n = TT_MIN(count - i, TT_CONV_MAX_NR);
-    const char* from = sums + (size_t)i * j->p->acc_bytes;
+    const char* from = sums + (size_t)i * ab;
     if (j->narrow) {
       j->narrow(part, from, (size_t)n);
       from = part;
     }
     if (eb == 4) {
-      for (int64_t a = 0; a < n; ++a) ((uint32_t*)y)[offsets[i + a]] = ((const uint32_t*)from)[a];
+      for (int64_t a = 0; a < n; ++a) ((uint32_t*)y)[offsets[a]] = ((const uint32_t*)from)[a];
     } else if (eb == 2) {
-      for (int64_t a = 0; a < n; ++a) ((uint16_t*)y)[offsets[i + a]] = ((const uint16_t*)from)[a];
+      for (int64_t a = 0; a < n; ++a) ((uint16_t*)y)[offsets[a]] = ((const uint16_t*)from)[a];
     } else {
-      for (int64_t a = 0; a < n; ++a) ((uint64_t*)y)[offsets[i + a]] = ((const uint64_t*)from)[a];
+      for (int64_t a = 0; a < n; ++a) ((uint64_t*)y)[offsets[a]] = ((const uint64_t*)from)[a];
     }
-    i += n;
   }
 }
 static bool adjacent(const int64_t* offsets, int64_t count) {
@@ -291,13 +298,6 @@ static bool adjacent(const int64_t* offsets, int64_t count) {
     if (offsets[i] != offsets[0] + i) return false;
   }
   return true;
-}
-static int64_t find_runs(const int64_t* offsets, int64_t count, int64_t column, tt_conv_run_t* runs, int64_t found) {
-  for (int64_t i = 0; i < count; ++i) {
-    if (found && runs[found - 1].x + runs[found - 1].size == offsets[i]) ++runs[found - 1].size;
-    else runs[found++] = (tt_conv_run_t){offsets[i], column + i, 1};
-  }
-  return found;
 }
 // Runs of k in [first, first + count).
 static int64_t find_k_runs(const tt_conv_plan_t* p, int64_t first, int64_t count, tt_conv_run_t* runs) {
@@ -329,6 +329,8 @@ typedef struct block_s {   // columns of a GEMM task
   tt_conv_run_t runs[8 * TT_CONV_MAX_NR];   // of panel i: from i * nr
   int64_t run_count[8];
   bool in_result[8];
+  tt_conv_run_t y_runs[8 * TT_CONV_MAX_NR];   // panel i: from i * nr; of the whole block when results are narrowed
+  int64_t y_run_count[8];
 } block_t;
 static void find_block(const job_t* j, int64_t block, block_t* b) {
   const tt_conv_plan_t* p = j->p;
@@ -339,8 +341,10 @@ static void find_block(const job_t* j, int64_t block, block_t* b) {
   for (int64_t i = 0; i < b->panels; ++i) {
     const int64_t cols = TT_MIN(p->nr, b->last - b->first - i * p->nr);
     b->in_result[i] = !j->narrow && adjacent(b->y + i * p->nr, cols);
+    if (!j->narrow && !b->in_result[i]) b->y_run_count[i] = find_runs(b->y + i * p->nr, cols, 0, b->y_runs + i * p->nr, 0);
     if (!p->along_k) b->run_count[i] = find_runs(b->x + i * p->nr, cols, 0, b->runs + i * p->nr, 0);
   }
+  if (j->narrow) b->y_run_count[0] = find_runs(b->y, b->last - b->first, 0, b->y_runs, 0);
 }
 // A panel of columns from bf16 or f16 that are read where they lie.
 static void pack_halves(const job_t* j, char* to, const char* x, int64_t depth, const tt_conv_run_t* runs, int64_t run_count) {
@@ -434,7 +438,8 @@ static void gemm_task(void* self, size_t slot, size_t task) {
   if (j->narrow) {   // no panel is in the result: whole rows
     const int64_t rows = TT_MIN(o_last * p->width, p->oc) - o_first * p->width;
     for (int64_t r = 0; r < rows; ++r) {
-      store(j, tile + r * tile_rs * es, y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y, b.last - b.first);
+      store(j, tile + r * tile_rs * es, y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y, b.last - b.first, b.y_runs,
+            b.y_run_count[0]);
     }
     return;
   }
@@ -443,7 +448,8 @@ static void gemm_task(void* self, size_t slot, size_t task) {
     const int64_t cols = TT_MIN(nr, b.last - b.first - i * nr);
     const int64_t rows = TT_MIN(o_last * p->width, p->oc) - o_first * p->width;
     for (int64_t r = 0; r < rows; ++r) {
-      store(j, tile + (r * tile_rs + i * nr) * es, y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y + i * nr, cols);
+      store(j, tile + (r * tile_rs + i * nr) * es, y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y + i * nr, cols,
+            b.y_runs + i * nr, b.y_run_count[i]);
     }
   }
 }
@@ -456,10 +462,11 @@ static void add_splits(void* self, int64_t begin, int64_t end) {
     for (int64_t s = 1; s < p->splits; ++s) p->lanes->add(sums, sums + (size_t)s * p->part_bytes, p->columns);
     char* y = j->y + (p->y_base + row * p->y_o) * (int64_t)j->y_bytes;   // groups' channels follow each other
     int64_t x_offsets[8 * TT_CONV_MAX_NR], y_offsets[8 * TT_CONV_MAX_NR];
+    tt_conv_run_t runs[8 * TT_CONV_MAX_NR];
     for (int64_t at = 0; at < p->columns; at += 8 * TT_CONV_MAX_NR) {
       const int64_t n = TT_MIN(p->columns - at, 8 * TT_CONV_MAX_NR);
       tt_conv_columns(p, at, n, x_offsets, y_offsets);
-      store(j, sums + (size_t)at * p->acc_bytes, y, y_offsets, n);
+      store(j, sums + (size_t)at * p->acc_bytes, y, y_offsets, n, runs, find_runs(y_offsets, n, 0, runs, 0));
     }
   }
 }
@@ -497,7 +504,7 @@ static void direct_group(const job_t* j, size_t slot, int64_t g, int64_t block) 
         int64_t offsets[TT_CONV_MAX_NR];
         const int64_t n = TT_MIN(count - i, TT_CONV_MAX_NR);
         for (int64_t a = 0; a < n; ++a) offsets[a] = (i + a) * p->d[2].ys;
-        store(j, tile + (r * p->segment + i) * es, row, offsets, n);
+        store(j, tile + (r * p->segment + i) * es, row, offsets, n, NULL, n);
       }
     }
   }
@@ -521,8 +528,10 @@ static void dots_group(const job_t* j, size_t slot, int64_t g, int64_t block) {
       p->lanes->dots(j->image + g * p->s_g * es, runs, run_count, x_offsets, count, w, tile + r * TT_CONV_MAX_NR * es, kb > 0);
     }
   }
+  tt_conv_run_t runs[TT_CONV_MAX_NR];
+  const int64_t run_count = find_runs(y_offsets, count, 0, runs, 0);
   for (int64_t r = 0; r < p->oc; ++r) {
-    store(j, tile + r * TT_CONV_MAX_NR * es, y + r * p->y_o * (int64_t)j->y_bytes, y_offsets, count);
+    store(j, tile + r * TT_CONV_MAX_NR * es, y + r * p->y_o * (int64_t)j->y_bytes, y_offsets, count, runs, run_count);
   }
 }
 
@@ -560,7 +569,9 @@ static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tenso
     job.pad_rows = p->x_dtype == TT_DTYPE_BF16  ? p->lanes->pad_rows_bf16
                    : p->x_dtype == TT_DTYPE_F16 ? p->lanes->pad_rows_f16
                                                 : p->lanes->pad_rows;
-    job.narrow = p->y_dtype == p->acc ? NULL : tt_k_convert(p->acc, p->y_dtype);
+    job.narrow = p->y_dtype == p->acc                                        ? NULL
+                 : p->y_dtype == TT_DTYPE_BF16 && p->lanes->narrow_bf16 ? p->lanes->narrow_bf16
+                                                                        : tt_k_convert(p->acc, p->y_dtype);
     tt_pool_t* pool = p->serial ? NULL : env->pool;
     if (p->k && !p->w_in_place && !p->pack_late) pack_weights(pool, &job);
     if (p->kind == TT_CONV_DIRECT) {   // tasks are small: the offsets of all k are found once

@@ -134,6 +134,6 @@ static inline __m128i load_halves(const uint16_t* p, int64_t n) {
 
 const tt_conv_isa_t tt_conv_isa__avx2 = {
     .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots, f32_pack_any, f32_pad_rows, bf16_pad_rows, f16_pad_rows,
-            f32_add},
-    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_rows, NULL, NULL, f64_add},
+            NULL, f32_add},
+    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_rows, NULL, NULL, NULL, f64_add},
 };

@@ -35,6 +35,25 @@ static inline __attribute__((always_inline)) void transpose_f64(__m512d* r) {
 
 static inline __m512 widen_bf16(__m256i x) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16)); }
 
+static inline __m256i narrow(__m512i x) {
+  const __m512i odd = _mm512_and_si512(_mm512_srli_epi32(x, 16), _mm512_set1_epi32(1));
+  const __m512i rounded = _mm512_add_epi32(_mm512_add_epi32(x, _mm512_set1_epi32(0x7fff)), odd);
+  const __mmask16 nan = _mm512_cmp_ps_mask(_mm512_castsi512_ps(x), _mm512_castsi512_ps(x), _CMP_UNORD_Q);
+  const __m512i quiet = _mm512_or_si512(x, _mm512_set1_epi32(0x400000));
+  return _mm512_cvtepi32_epi16(_mm512_srli_epi32(_mm512_mask_mov_epi32(rounded, nan, quiet), 16));
+}
+static void narrow_bf16(void* y, const void* x, size_t n) {
+  uint16_t* to = y;
+  const float* from = x;
+  for (; n >= 16; n -= 16, to += 16, from += 16) {
+    _mm256_storeu_si256((__m256i*)(void*)to, narrow(_mm512_castps_si512(_mm512_loadu_ps(from))));
+  }
+  if (n) {
+    const __mmask16 mask = (__mmask16)((1u << n) - 1);
+    _mm256_mask_storeu_epi16(to, mask, narrow(_mm512_castps_si512(_mm512_maskz_loadu_ps(mask, from))));
+  }
+}
+
 #define DIRECT_1 7
 #define DIRECT_2 7
 #define DIRECT_3 7
@@ -118,6 +137,6 @@ static inline __m512 widen_bf16(__m256i x) { return _mm512_castsi512_ps(_mm512_s
 
 const tt_conv_isa_t tt_conv_isa__avx512 = {
     .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots, f32_pack_any, f32_pad_rows, bf16_pad_rows, f16_pad_rows,
-            f32_add},
-    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_rows, NULL, NULL, f64_add},
+            narrow_bf16, f32_add},
+    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_rows, NULL, NULL, NULL, f64_add},
 };

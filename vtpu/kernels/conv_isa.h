@@ -31,6 +31,8 @@ typedef struct tt_conv_lanes_s {   // of f32 or f64
   // Of f32 or f64, bf16, f16 (widened; f32 only). Each row: `low` zeros, `n` elements of x, zeros up to `total`; rows of x are x_rs apart, those of dst total. Writes
   // nothing else.
   tt_conv_pad_fn_t pad_rows, pad_rows_bf16, pad_rows_f16;
+  // f32 rounded to bf16; NULL: tt_k_convert. Short rows, masked tails.
+  void (*narrow_bf16)(void* y, const void* x, size_t n);
   void (*add)(void* y, const void* x, int64_t n);   // y += x
 } tt_conv_lanes_t;
 typedef struct tt_conv_isa_s {
