@@ -10,8 +10,8 @@ import models
 from observe import native_only
 
 CATALOGUE = models.catalogue()
-# The routing of `moe` depends on the data: Dynamo breaks the graph there, by its own rules.
-WHOLE = [name for name in sorted(CATALOGUE) if name != "moe"]
+# Dynamo does not compile loops with data-dependent branches (moe) and breaks graphs at torch's recurrent layers.
+WHOLE = [name for name in sorted(CATALOGUE) if name not in ("moe", "lstm", "gru")]
 
 
 @pytest.fixture(autouse=True)
@@ -53,7 +53,7 @@ def test_inference(name):
     assert actual.stride() == expected.stride() and actual.dtype == expected.dtype
     close(actual, expected, 1e-4, name)
     close(again, expected, 1e-4, name)
-    assert traces() >= 1
+    assert traces() == 1 or name not in WHOLE
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=["float32", "float64"])
@@ -279,6 +279,26 @@ def test_dtypes(dtype):
     twice(lambda v: (v @ v + v * 2).sum(0), x)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_traced_attention_looks_like_the_real_one(dtype):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    def f(q, k, v):
+        q = q.transpose(1, 2)
+        out = torch.ops.aten._scaled_dot_product_fused_attention_overrideable(q, k, v)
+        grads = torch.ops.aten._scaled_dot_product_fused_attention_overrideable_backward(
+            out[0], q, k, v, None, [True, True, True, False], out[0], out[1], None, None, 5, 7, 0.0, False, out[6], out[7])
+        return [x for x in (*out[:2], *grads) if x is not None]
+
+    q, k, v = (torch.randn(2, *s, 8, device="tpu").to(dtype) for s in ((5, 3), (3, 7), (3, 7)))
+    real = f(q, k, v)
+    mode = FakeTensorMode()
+    with mode:
+        traced = f(*(mode.from_tensor(x) for x in (q, k, v)))
+    assert [(x.shape, x.stride(), x.dtype, x.device) for x in real] == [
+        (x.shape, x.stride(), x.dtype, x.device) for x in traced]
+
+
 def test_whole_step_with_the_gradient_inside():
     """torch.func.grad inside the compiled function: forward and backward are one program."""
     def step(w, x):
@@ -356,6 +376,7 @@ def test_inductor_names_our_backend():
     assert len(str(caught.value).splitlines()) < 12, str(caught.value)
 
 
+@pytest.mark.slow
 def test_inductor_on_the_cpu_is_untouched():
     import shutil
 

@@ -84,3 +84,45 @@ def test_training_with_adamw_follows_cpu(dtype):
             losses[where].append(loss.item())
     for a, e in zip(losses["tpu"], losses["cpu"]):
         assert abs(a - e) <= (1e-4 if dtype == torch.float32 else 1e-2) * e
+
+
+MASKS = {"none": {}, "causal": {"mask": True}, "padding": {"padding": True}, "both": {"mask": True, "padding": True}}
+
+
+@pytest.mark.parametrize("masks", MASKS)
+@pytest.mark.parametrize("options", [{}, {"norm_first": True, "activation": "gelu"}], ids=["post relu", "pre gelu"])
+def test_encoder_layer_inference(options, masks):
+    """Without gradients torch.nn takes a fused op of its own here."""
+    torch.manual_seed(0)
+    layer = torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True, **options).eval()
+    x = torch.randn(3, 5, 16)
+    mask = torch.ones(5, 5, dtype=torch.bool).triu(1) if "mask" in MASKS[masks] else None
+    padding = torch.arange(5) >= torch.tensor([[5], [3], [4]]) if "padding" in MASKS[masks] else None
+    twin = copy.deepcopy(layer).to("tpu")
+    def move(m):
+        return None if m is None else m.to("tpu")
+    with torch.no_grad():
+        expected = layer(x, src_mask=mask, src_key_padding_mask=padding)
+        with native_only():
+            actual = twin(x.to("tpu"), src_mask=move(mask), src_key_padding_mask=move(padding)).cpu()
+    keep = torch.ones(3, 5, dtype=torch.bool) if padding is None else ~padding   # padded rows mean nothing
+    torch.testing.assert_close(actual[keep], expected[keep], atol=2e-6, rtol=1e-5)
+
+
+@pytest.mark.parametrize("weights", [None, "averaged", "per head"])
+def test_multihead_attention_inference(weights):
+    torch.manual_seed(0)
+    attention = torch.nn.MultiheadAttention(16, 4, batch_first=True).eval()
+    x = torch.randn(3, 5, 16)
+    padding = torch.arange(5) >= torch.tensor([[5], [3], [4]])
+    twin = copy.deepcopy(attention).to("tpu")
+    options = dict(need_weights=weights is not None, average_attn_weights=weights == "averaged")
+    with torch.no_grad():
+        expected = attention(x, x, x, key_padding_mask=padding, **options)
+        with native_only():
+            t = x.to("tpu")
+            actual = twin(t, t, t, key_padding_mask=padding.to("tpu"), **options)
+    for a, e in zip(actual, expected):
+        assert (a is None) == (e is None)
+        if e is not None:
+            torch.testing.assert_close(a.cpu(), e, atol=2e-6, rtol=1e-5)

@@ -18,16 +18,18 @@ bool has_fused() {
   return has;
 }
 
-// Whether the operands fit; what does not fit goes to the composite, whose products and sums say
+// Sizes are symbolic: torch.export and Dynamo call this with shapes that they must not fix. Whether the
+// operands fit; what does not fit goes to the composite, whose products and sums say
 // why.
 bool fits(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
           const std::optional<at::Tensor>& mask) {
-  if (query.size(3) != key.size(3) || key.size(2) != value.size(2)) return false;
+  if (query.sym_size(3) != key.sym_size(3) || key.sym_size(2) != value.sym_size(2)) return false;
   if (!mask || !mask->defined()) return true;
-  const int64_t scores[4] = {query.size(0), query.size(1), query.size(2), key.size(2)};
+  const c10::SymInt scores[4] = {query.sym_size(0), query.sym_size(1), query.sym_size(2),
+                               key.sym_size(2)};
   if (mask->dim() > 4) return false;
   for (int64_t d = 0; d < mask->dim(); d++) {
-    const int64_t size = mask->size(mask->dim() - 1 - d);
+    const c10::SymInt size = mask->sym_size(mask->dim() - 1 - d);
     if (size != 1 && size != scores[3 - d]) return false;
   }
   return true;
@@ -36,11 +38,12 @@ bool fits(const at::Tensor& query, const at::Tensor& key, const at::Tensor& valu
 // Anything but a broadcast of the scores' shape goes to torch's own path, which has the error
 // messages.
 bool mask_fits(const at::Tensor& mask, const at::Tensor& query, const at::Tensor& key) {
-  const int64_t wanted[4] = {query.size(0), query.size(1), query.size(2), key.size(2)};
+  const c10::SymInt wanted[4] = {query.sym_size(0), query.sym_size(1), query.sym_size(2),
+                               key.sym_size(2)};
   if (mask.dim() > 4 || mask.device() != query.device()) return false;
   if (mask.scalar_type() != at::kBool && mask.scalar_type() != query.scalar_type()) return false;
   for (int64_t d = 0; d < mask.dim(); d++) {
-    const int64_t size = mask.size(d), full = wanted[4 - mask.dim() + d];
+    const c10::SymInt size = mask.sym_size(d), full = wanted[4 - mask.dim() + d];
     if (size != 1 && size != full) return false;
   }
   return true;
@@ -54,9 +57,9 @@ int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
       has_fused() && at::globalContext().userEnabledOverrideableSDP() && query.dim() == 4 &&
       key.dim() == 4 && value.dim() == 4 && key.scalar_type() == type &&
       value.scalar_type() == type && c10::isFloatingType(type) && dropout == 0.0 &&
-      query.size(1) == key.size(1) && key.size(1) == value.size(1) &&
-      query.size(0) == key.size(0) && !query.is_nested() && fits(query, key, value, mask) &&
-      query.size(3) == key.size(3) && key.size(2) == value.size(2) &&
+      query.sym_size(1) == key.sym_size(1) && key.sym_size(1) == value.sym_size(1) &&
+      query.sym_size(0) == key.sym_size(0) && !query.is_nested() && fits(query, key, value, mask) &&
+      query.sym_size(3) == key.sym_size(3) && key.sym_size(2) == value.sym_size(2) &&
       query.device() == key.device() && query.device() == value.device() &&
       !(mask && mask->defined() &&
         (!mask_fits(*mask, query, key) || (mask->requires_grad() && c10::GradMode::is_enabled())));

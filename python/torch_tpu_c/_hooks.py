@@ -54,6 +54,7 @@ def install(torch) -> None:
     after_import("torch._dynamo.device_interface", _dynamo_interface)
     after_import("torch._inductor.compile_fx", _inductor_refusal)
     after_import("torch._prims.rng_prims", _checkpoint_rng)
+    after_import("torch._subclasses.fake_impls", _fake_attention)
     _autocast_dtype(torch)
     _multiprocessing(torch)
     _dlpack(torch)
@@ -91,6 +92,37 @@ def _inductor_refusal(module) -> None:
         return compile_fx(model, example_inputs, *args, **kwargs)
 
     module.compile_fx = checked
+
+
+def _fake_attention(module) -> None:
+    """torch's shape rules of the overrideable fused attention: its results there lie as the query does, in ours densely,
+    and the sums of float64 are float64."""
+    import torch
+
+    aten = torch.ops.aten
+
+    def dense(like, shape=None, dtype=None):
+        return like.new_empty(like.shape if shape is None else shape, dtype=dtype)
+
+    @module.register_op_impl(aten._scaled_dot_product_fused_attention_overrideable.default)
+    def forward(mode, func, query, key, value, attn_bias=None, *args, **kwargs):
+        if query.device.type != "tpu" or query.dim() != 4:
+            return NotImplemented
+        wide = torch.float64 if query.dtype == torch.float64 else torch.float32
+        nothing = dense(query, (), torch.int64)
+        return (
+            dense(query, (*query.shape[:-1], value.shape[-1])), dense(query, query.shape[:-1], wide), None, None,
+            query.shape[-2], key.shape[-2], nothing, nothing, None,
+        )
+
+    @module.register_op_impl(aten._scaled_dot_product_fused_attention_overrideable_backward.default)
+    def backward(mode, func, grad_out, query, key, value, attn_bias, mask, *args, **kwargs):
+        if query.device.type != "tpu":
+            return NotImplemented
+        return tuple(
+            dense(x) if wanted and x is not None else None
+            for x, wanted in zip((query, key, value, attn_bias), mask)
+        )
 
 
 def _checkpoint_rng(module) -> None:
