@@ -30,18 +30,20 @@ static tt_status_t check_dims(const v_t* v, uint32_t at, uint32_t rank, int64_t*
   return TT_OK_STATUS;
 }
 
-// Elements of `esize` at offset + sum strides (in `unit` bytes) stay inside the buffer.
+// Elements of `esize` at offset + sum strides (in `unit` bytes) stay inside the buffer and are aligned.
 static tt_status_t check_reach(const v_t* v, uint32_t buffer, int64_t offset, const int64_t* dims, const int64_t* strides,
                                uint32_t rank, int64_t unit, int64_t esize) {
   CHECK(buffer < v->h->buffer_count, "a buffer number");
-  int64_t lo = offset, hi = offset;
+  int64_t lo = offset, hi = offset, align = esize < 8 ? esize : 8;
   for (uint32_t d = 0; d < rank; ++d) {
     int64_t span;
     if (dims[d] == 0) return TT_OK_STATUS;
+    if (unit == 1) CHECK(dims[d] == 1 || strides[d] % align == 0, "an access out of alignment");
     CHECK(tt_checked_mul_i64(strides[d], dims[d] - 1, &span) && tt_checked_mul_i64(span, unit, &span) &&
           !__builtin_add_overflow(span < 0 ? lo : hi, span, span < 0 ? &lo : &hi), "an access overflows");
   }
   CHECK(lo >= 0 && hi <= v->buffers[buffer].bytes - esize, "an access outside its buffer");
+  CHECK(offset % align == 0, "an access out of alignment");
   return TT_OK_STATUS;
 }
 
@@ -413,7 +415,7 @@ tt_status_t tt_plan_validate(const void* bytes, size_t size) {
   v->blocks = PD_AT(bytes, h->blocks_at, pd_block_t);
   for (uint32_t i = 0; i < h->buffer_count; ++i) {
     const pd_buffer_t* b = &v->buffers[i];
-    CHECK(b->kind < PD_BUFFER_KINDS && b->bytes >= 0 && b->offset >= 0, "a buffer");
+    CHECK(b->kind < PD_BUFFER_KINDS && b->bytes >= 0 && b->offset >= 0 && b->offset % 8 == 0, "a buffer");
     int64_t end;
     CHECK(!__builtin_add_overflow(b->offset, b->bytes, &end), "a buffer's end");
     switch (b->kind) {
