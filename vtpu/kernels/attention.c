@@ -192,7 +192,8 @@ static size_t forward_bytes(const tt_attention_t* a, int threads) {
 static size_t sdpa_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y, size_t ny) {
   (void)nx, (void)y, (void)ny;
   const tt_attention_t a = attention_of(blob, &x[0], &x[1], &x[2], &x[3], false);
-  return tt_attention_decodes(&a) ? tt_attention_decode_bytes(&a, threads) : forward_bytes(&a, threads);
+  if (tt_attention_decodes(&a)) return tt_attention_decode_bytes(&a, threads);
+  return tt_attention_tiles(&a) ? tt_attention_tile_bytes(&a, threads) : forward_bytes(&a, threads);
 }
 static tt_status_t sdpa_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y, size_t ny) {
   (void)nx, (void)ny;
@@ -205,6 +206,10 @@ static tt_status_t sdpa_run(const tt_k_env_t* env, const void* blob, const tt_k_
   tt_pool_t* pool = flops < 1e6 ? NULL : env->pool;
   if (tt_attention_decodes(&a)) {
     tt_attention_decode(pool, &a);
+    return TT_OK_STATUS;
+  }
+  if (tt_attention_tiles(&a)) {
+    tt_attention_tile(pool, &a);
     return TT_OK_STATUS;
   }
   forward_run_t r = {&a, forward_layout(&a)};

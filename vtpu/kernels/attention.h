@@ -46,6 +46,9 @@ int64_t tt_attention_bias(const tt_attention_t* a, int64_t b, int64_t h, int64_t
 size_t tt_attention_decode_bytes(const tt_attention_t* a, int threads);
 bool tt_attention_decodes(const tt_attention_t* a);
 void tt_attention_decode(tt_pool_t* pool, tt_attention_t* a);
+bool tt_attention_tiles(const tt_attention_t* a);
+size_t tt_attention_tile_bytes(const tt_attention_t* a, int threads);
+void tt_attention_tile(tt_pool_t* pool, tt_attention_t* a);
 size_t tt_attention_backward_bytes(const tt_attention_t* a, int threads);
 void tt_attention_backward(tt_pool_t* pool, tt_attention_t* a);
 

@@ -39,8 +39,7 @@ tt_gemm_pack_fn_t tt_gemm_pack(tt_dtype_t dtype) {
   const tt_gemm_source_t* source = isa ? source_of(isa, dtype) : NULL;
   return source ? source->pack : NULL;
 }
-// The unit for products of this dtype and shape; NULL: widened, or none.
-static const tt_gemm_tile_isa_t* tile_isa(tt_dtype_t dtype) {
+const tt_gemm_tile_isa_t* tt_gemm_tile_isa(tt_dtype_t dtype) {
 #if defined(__x86_64__)
   const tt_isa_t isa = tt_k_isa();
   const tt_gemm_tile_isa_t* unit = isa >= TT_ISA_AMX ? &tt_gemm_tile__amx : isa >= TT_ISA_AVX512BF16 ? &tt_gemm_tile__avx512bf16 : NULL;
@@ -49,9 +48,10 @@ static const tt_gemm_tile_isa_t* tile_isa(tt_dtype_t dtype) {
   (void)dtype;
   return NULL;
 }
+// NULL: widened.
 static const tt_gemm_tile_isa_t* tile_unit(const tt_gemm_t* g) {
   if (g->dtype == TT_DTYPE_BF16 && (TT_MIN(g->m, g->n) < 3 || (double)g->m * (double)g->n * (double)g->k < 8192)) return NULL;
-  return tile_isa(g->dtype);
+  return tt_gemm_tile_isa(g->dtype);
 }
 bool tt_gemm_supports(tt_dtype_t dtype, tt_dtype_t c_dtype) {
   if (!tt_gemm_isa()) return false;
@@ -61,7 +61,7 @@ bool tt_gemm_supports(tt_dtype_t dtype, tt_dtype_t c_dtype) {
     case TT_DTYPE_BF16:
     case TT_DTYPE_F16: return c_dtype == dtype || c_dtype == TT_DTYPE_F32;
     case TT_DTYPE_S8:
-    case TT_DTYPE_U8: return c_dtype == TT_DTYPE_S32 && tile_isa(dtype);
+    case TT_DTYPE_U8: return c_dtype == TT_DTYPE_S32 && tt_gemm_tile_isa(dtype);
     default: return false;
   }
 }

@@ -4,16 +4,7 @@
 
 #include "kernels/gemm_tile.h"
 
-typedef struct call_s {            // rows x cols tiles of C over `tiles` of k
-  int rows, cols;
-  int64_t tiles;
-  const char *a, *b;
-  int64_t a_panel, b_panel;        // bytes
-  float* c;
-  int64_t ld;                      // elements
-  bool first;
-  tt_dtype_t dtype;
-} call_t;
+typedef tt_gemm_tile_call_t call_t;   // here 1 x 1..4 or 2 x 1..2 panels
 #define BEGIN() (void)0
 #define END() (void)0
 

@@ -325,4 +325,35 @@ static void tile_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
   tt_gemm_tasks(pool, (size_t)(r.p.batch * r.p.m_tiles * r.p.n_tiles), tile_task, &r);
 }
 
-const tt_gemm_tile_isa_t TABLE = {BYTES, tile_scratch_bytes, tile_run};
+// ---- for other kernels ---------------------------------------------------------------------------
+static void unit_begin(void) { BEGIN(); }
+static void unit_end(void) { END(); }
+static void unit_multiply(const tt_gemm_tile_call_t* x) {
+  for (int i = 0; i < x->rows;) {
+    const int high = x->rows - i >= 2 ? 2 : 1;
+    for (int j = 0; j < x->cols;) {
+      const int wide = TT_MIN(x->cols - j, high == 2 ? 2 : 4);
+      call_t call = *x;
+      call.rows = high;
+      call.cols = wide;
+      call.a += i * x->a_panel;
+      call.b += j * x->b_panel;
+      call.c += i * 16 * x->ld + j * 16;
+      compute(&call);
+      j += wide;
+    }
+    i += high;
+  }
+}
+static void unit_pack_f32(char* out, const float* x, int64_t ld, int64_t rows, int64_t cols, int64_t tiles) {
+  for (int64_t i = 0; i < rows; ++i, x += ld) {
+    char* to = out + i / 16 * tiles * kTile + i % 16 * 64;
+    for (int64_t k = 0; k < cols; k += 16) {
+      const __m512 v = _mm512_maskz_loadu_ps(cols - k >= 16 ? 0xffff : (__mmask16)((1u << (cols - k)) - 1), x + k);
+      _mm256_store_si256((__m256i*)(void*)(to + k / 32 * kTile + k % 32 * 2), (__m256i)_mm512_cvtneps_pbh(v));
+    }
+    if ((cols + 15) / 16 % 2) _mm256_store_si256((__m256i*)(void*)(to + cols / 32 * kTile + 32), _mm256_setzero_si256());
+  }
+}
+
+const tt_gemm_tile_isa_t TABLE = {BYTES, tile_scratch_bytes, tile_run, unit_begin, unit_end, unit_multiply, pack_a2, pack_b2, unit_pack_f32};
