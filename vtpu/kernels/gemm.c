@@ -26,6 +26,8 @@ static const tt_gemm_source_t* source_of(const tt_gemm_isa_t* isa, tt_dtype_t dt
     case TT_DTYPE_F64: return &isa->from_f64;
     case TT_DTYPE_BF16: return &isa->from_bf16;
     case TT_DTYPE_F16: return &isa->from_f16;
+    case TT_DTYPE_S8: return &isa->from_s8;
+    case TT_DTYPE_U8: return &isa->from_u8;
     default: return NULL;
   }
 }
@@ -61,7 +63,7 @@ bool tt_gemm_supports(tt_dtype_t dtype, tt_dtype_t c_dtype) {
     case TT_DTYPE_BF16:
     case TT_DTYPE_F16: return c_dtype == dtype || c_dtype == TT_DTYPE_F32;
     case TT_DTYPE_S8:
-    case TT_DTYPE_U8: return c_dtype == TT_DTYPE_S32 && tt_gemm_tile_isa(dtype);
+    case TT_DTYPE_U8: return c_dtype == TT_DTYPE_S32;
     default: return false;
   }
 }
@@ -106,9 +108,11 @@ typedef struct plan_s {
   const tt_gemm_source_t* source;
   size_t acc_bytes, element_bytes, c_bytes;   // an element
   bool few, direct, shared, buffered, serial;
+  bool bytes;                      // S8, U8: chunks of k in f32, exactly, added up in S32
   int64_t f;                       // few: rows there is a kernel for, m or the next
   int64_t parts;                   // few: tasks over the chunks of k, each chunk's sums apart; 1: sums in place
   int64_t batch;                   // products
+  int64_t kc;                      // TT_GEMM_KC; bytes: as many products as are exact in f32
   int64_t tm, tn, m_tiles, n_tiles;
   int64_t group, groups;           // products a task; tasks over the batch
   size_t a_at, b_at, c_at, slot_bytes;        // of one slot's scratch
@@ -182,23 +186,23 @@ static void plan_tiles(plan_t* p) {
   p->serial = flops * (double)p->batch < kSerialFlops;
   // Operands where they lie, if they fit the caches and their rows do not fall on one another there.
   const int64_t eb = (int64_t)p->acc_bytes;
-  p->direct = p->acc_bytes == p->element_bytes && g->b_cs == 1 && g->k <= TT_GEMM_KC && g->n * g->k * eb <= 262144 && g->m <= 256 &&
+  p->direct = p->acc_bytes == p->element_bytes && g->b_cs == 1 && g->k <= p->kc && g->n * g->k * eb <= 262144 && g->m <= 256 &&
               (g->m <= 4 || g->a_rs * eb % 2048 != 0) && (g->k <= 4 || g->b_rs * eb % 2048 != 0);
   p->shared = can_share && p->m_tiles > 1 && !p->direct;
   p->shared_bytes = p->shared ? tt_align_up((size_t)(round_up(g->n, p->kernel->nr) * g->k) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64) : 0;
-  const int64_t depth = TT_MIN(g->k, TT_GEMM_KC);
+  const int64_t depth = TT_MIN(g->k, p->kc);
   const int64_t mc = TT_MIN(p->tm, kMcPanels * p->kernel->mr);
   p->a_at = 0;
   p->b_at = tt_align_up((size_t)(mc * depth) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
   p->c_at = p->b_at + (p->shared ? 0 : tt_align_up((size_t)(p->tn * depth) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64));
-  p->slot_bytes = p->c_at + (p->buffered ? tt_align_up((size_t)(p->tm * p->tn) * p->acc_bytes, 64) : 0);
+  p->slot_bytes = p->c_at + (p->buffered ? tt_align_up((size_t)(p->tm * p->tn) * p->acc_bytes, 64) * (p->bytes ? 2 : 1) : 0);
 }
 
 static void plan_few(plan_t* p) {
   const tt_gemm_t* g = &p->g;
   const double bytes = (double)g->n * (double)g->k * (double)p->element_bytes;
   p->f = g->m <= 2 ? g->m : g->m <= 4 ? 4 : 8;
-  const int64_t most = TT_GEMM_STRIP / TT_MAX(p->f, 2), chunks = ceil_div(g->k, TT_GEMM_KC);
+  const int64_t most = TT_GEMM_STRIP / TT_MAX(p->f, 2), chunks = ceil_div(g->k, p->kc);
   int64_t least = round_up((int64_t)(32768 / ((double)g->k * (double)p->element_bytes)) + 1, 64);
   int64_t strip = round_up(ceil_div(g->n, TT_MAX(1, ceil_div(8, p->batch))), 64);
   p->tn = TT_MIN(TT_MAX(strip, least), most);
@@ -231,12 +235,14 @@ static void plan_make(plan_t* p, const tt_gemm_t* given) {
   p->kernel = g->dtype == TT_DTYPE_F64 ? &p->isa->f64 : &p->isa->f32;
   p->source = source_of(p->isa, g->dtype);
   p->acc_bytes = g->dtype == TT_DTYPE_F64 ? 8 : 4;
+  p->bytes = g->dtype == TT_DTYPE_S8 || g->dtype == TT_DTYPE_U8;
+  p->kc = p->bytes ? 256 : TT_GEMM_KC;   // 256 * 255 * 255 < 2^24
   p->element_bytes = tt_dtype_bytes(g->dtype);
   p->c_bytes = tt_dtype_bytes(g->c_dtype);
   p->batch = 1;
   for (uint32_t i = 0; i < g->batch_rank; ++i) p->batch *= g->batch[i];
-  p->buffered = p->c_bytes != p->acc_bytes || g->c_cs != 1;
-  p->few = g->m <= TT_GEMM_MAX_FEW && g->n * g->k >= kFewMinWork && (g->b_cs == 1 || g->b_rs == 1);
+  p->buffered = p->c_bytes != p->acc_bytes || g->c_cs != 1 || p->bytes;
+  p->few = !p->bytes && g->m <= TT_GEMM_MAX_FEW && g->n * g->k >= kFewMinWork && (g->b_cs == 1 || g->b_rs == 1);
   if (p->few) plan_few(p);
   else plan_tiles(p);
   p->groups = ceil_div(p->batch, p->group);
@@ -270,7 +276,7 @@ static void store_c(const plan_t* p, const char* acc, int64_t stride, int64_t ro
   const tt_gemm_t* g = &p->g;
   const tt_dtype_t acc_dtype = p->acc_bytes == 8 ? TT_DTYPE_F64 : TT_DTYPE_F32;
   const int64_t cb = (int64_t)p->c_bytes, ab = (int64_t)p->acc_bytes;
-  const tt_k_unary_fn_t convert = g->c_dtype == acc_dtype ? NULL : tt_k_convert(acc_dtype, g->c_dtype);
+  const tt_k_unary_fn_t convert = g->c_dtype == acc_dtype || p->bytes ? NULL : tt_k_convert(acc_dtype, g->c_dtype);
   for (int64_t i = 0; i < rows; ++i) {
     const char* from = acc + i * stride * ab;
     char* to = c + i * g->c_rs * cb;
@@ -310,6 +316,13 @@ static void pack_b(const plan_t* p, const char* b, int64_t depth, int64_t cols, 
   }
 }
 
+static void add_chunk(int32_t* sums, const float* x, int64_t stride, int64_t rows, int64_t cols, bool first) {
+  for (int64_t i = 0; i < rows; ++i, sums += stride, x += stride) {
+    if (first) memset(sums, 0, (size_t)cols * 4);
+    // unsigned: sums wrap
+    for (int64_t j = 0; j < cols; ++j) sums[j] = (int32_t)((uint32_t)sums[j] + (uint32_t)(int32_t)x[j]);
+  }
+}
 static void tile_run(const plan_t* p, const char* shared, char* slot, item_t item, int64_t m0, int64_t n0) {
   const tt_gemm_t* g = &p->g;
   const tt_gemm_kernel_t* kernel = p->kernel;
@@ -319,13 +332,14 @@ static void tile_run(const plan_t* p, const char* shared, char* slot, item_t ite
   char* final_c = item.c + (m0 * g->c_rs + n0 * g->c_cs) * (int64_t)p->c_bytes;
   char* c = p->buffered ? slot + p->c_at : final_c;
   const int64_t c_rs = p->buffered ? p->tn : g->c_rs;
-  if (p->buffered && g->accumulate) load_c(p, final_c, rows, cols, c, c_rs);
+  char* sums = p->bytes ? c + tt_align_up((size_t)(p->tm * p->tn) * p->acc_bytes, 64) : c;
+  if (p->buffered && g->accumulate) load_c(p, final_c, rows, cols, sums, c_rs);
   const char* a = item.a + m0 * g->a_rs * eb;
   const char* b = item.b + n0 * g->b_cs * eb;
   const int64_t mc = TT_MIN(p->tm, kMcPanels * mr);
-  for (int64_t k = 0; k < TT_MAX(g->k, 1); k += TT_GEMM_KC) {
-    const int64_t depth = TT_MIN(g->k - k, TT_GEMM_KC);
-    const bool add = k > 0 || g->accumulate;
+  for (int64_t k = 0; k < TT_MAX(g->k, 1); k += p->kc) {
+    const int64_t depth = TT_MIN(g->k - k, p->kc);
+    const bool add = !p->bytes && (k > 0 || g->accumulate);
     const char* packed_b = shared + (k * round_up(g->n, nr) + n0 * depth) * ab;
     if (!p->shared) {
       pack_b(p, b + k * g->b_rs * eb, depth, cols, slot + p->b_at);
@@ -344,8 +358,9 @@ static void tile_run(const plan_t* p, const char* shared, char* slot, item_t ite
         }
       }
     }
+    if (p->bytes) add_chunk((int32_t*)(void*)sums, (const float*)(const void*)c, c_rs, rows, cols, k == 0 && !g->accumulate);
   }
-  if (p->buffered) store_c(p, c, c_rs, rows, cols, final_c);
+  if (p->buffered) store_c(p, sums, c_rs, rows, cols, final_c);
 }
 
 static void direct_run(const plan_t* p, char* slot, item_t item, int64_t m0, int64_t n0) {
@@ -383,9 +398,9 @@ static void few_run(const plan_t* p, char* slot, item_t item, int64_t n0) {
   const bool rows = g->b_cs == 1;
   const int64_t width = rows ? cols : 32;
   for (int64_t j = 0; j < cols; j += width) {
-    for (int64_t k = 0; k < g->k; k += TT_GEMM_KC) {
+    for (int64_t k = 0; k < g->k; k += p->kc) {
       (rows ? p->source->few_rows : p->source->few_columns)(p->f, a + k * p->f * ab, b + (k * g->b_rs + j * g->b_cs) * eb, rows ? g->b_rs : g->b_cs,
-                                                            TT_MIN(g->k - k, TT_GEMM_KC), TT_MIN(width, cols - j), acc + j * ab, cols,
+                                                            TT_MIN(g->k - k, p->kc), TT_MIN(width, cols - j), acc + j * ab, cols,
                                                             k > 0 || g->accumulate);
     }
   }
@@ -394,8 +409,8 @@ static void few_run(const plan_t* p, char* slot, item_t item, int64_t n0) {
 // One chunk of k on its own: s_i of gemm.h.
 static void few_part(const plan_t* p, char* sums, char* slot, int64_t part, int64_t strip) {
   const tt_gemm_t* g = &p->g;
-  const int64_t eb = (int64_t)p->element_bytes, n0 = strip * p->tn, cols = TT_MIN(p->tn, g->n - n0), k = part * TT_GEMM_KC;
-  const int64_t depth = TT_MIN(g->k - k, TT_GEMM_KC);
+  const int64_t eb = (int64_t)p->element_bytes, n0 = strip * p->tn, cols = TT_MIN(p->tn, g->n - n0), k = part * p->kc;
+  const int64_t depth = TT_MIN(g->k - k, p->kc);
   const char* a = few_pack(p, slot + p->a_at, g->a, k, depth);
   p->source->few_rows(p->f, a, (const char*)g->b + (k * g->b_rs + n0) * eb, g->b_rs, depth, cols,
                       sums + (strip * p->parts + part) * p->f * p->tn * (int64_t)p->acc_bytes, cols, false);
@@ -429,7 +444,7 @@ static void shared_task(void* self, size_t slot, size_t task) {
   const plan_t* p = &r->plan;
   const tt_gemm_t* g = &p->g;
   const int64_t nr = p->kernel->nr, eb = (int64_t)p->element_bytes, parts = ceil_div(g->n, kSharedPanels * nr);
-  const int64_t k = (int64_t)task / parts * TT_GEMM_KC, n = (int64_t)task % parts * kSharedPanels * nr, depth = TT_MIN(g->k - k, TT_GEMM_KC);
+  const int64_t k = (int64_t)task / parts * p->kc, n = (int64_t)task % parts * kSharedPanels * nr, depth = TT_MIN(g->k - k, p->kc);
   pack_b(p, (const char*)g->b + (k * g->b_rs + n * g->b_cs) * eb, depth, TT_MIN(kSharedPanels * nr, g->n - n),
          r->scratch + (k * round_up(g->n, nr) + n * depth) * (int64_t)p->acc_bytes);
 }
@@ -498,7 +513,7 @@ void tt_gemm_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
   const tt_gemm_t* own = &r.plan.g;
   if (r.plan.serial) pool = NULL;
   if (r.plan.shared) {
-    tt_gemm_tasks(pool, (size_t)(ceil_div(own->k, TT_GEMM_KC) * ceil_div(own->n, kSharedPanels * r.plan.kernel->nr)), shared_task, &r);
+    tt_gemm_tasks(pool, (size_t)(ceil_div(own->k, r.plan.kc) * ceil_div(own->n, kSharedPanels * r.plan.kernel->nr)), shared_task, &r);
   }
   tt_gemm_tasks(pool, (size_t)(r.plan.groups * r.plan.m_tiles * r.plan.n_tiles), task_run, &r);
   if (r.plan.parts > 1) tt_gemm_tasks(own->n < 16384 ? NULL : pool, (size_t)r.plan.n_tiles, few_merge, &r);

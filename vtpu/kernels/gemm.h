@@ -8,7 +8,7 @@
 // bf16 and f16 widen to f32 and are rounded once at the end; on CPUs with a bf16 unit (AMX,
 // vdpbf16ps) products past a small size run there instead, in the unit's own order of f32 sums and with denormals as
 // zeros: by shape alone, so strides do not matter there either.
-// s8 and u8 products are exact modulo 2^32.
+// s8 and u8 products are exact modulo 2^32: on AMX, or 256 of k at a time in f32.
 //
 // Work is split by shape alone. `threads` only sizes the scratch.
 #ifndef TT_VTPU_KERNELS_GEMM_H_

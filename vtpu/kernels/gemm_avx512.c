@@ -82,6 +82,29 @@ static inline float bf16_get(const uint16_t* p) {
 #undef S_LOAD
 #undef S_LOAD_PART
 #undef S_GET
+static inline __m512 widen_s8(__m128i x) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(x)); }
+static inline __m512 widen_u8(__m128i x) { return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(x)); }
+#define S int8_t
+#define SOURCE(x) f32_from_s8_##x
+#define S_LOAD(p) widen_s8(_mm_loadu_si128((const __m128i*)(const void*)(p)))
+#define S_LOAD_PART(p, n) widen_s8(_mm_maskz_loadu_epi8((__mmask16)((1u << (n)) - 1), p))
+#define S_GET(p) ((float)*(p))
+#include "kernels/gemm_source_impl.h"
+#undef S
+#undef SOURCE
+#undef S_LOAD
+#undef S_LOAD_PART
+
+#define S uint8_t
+#define SOURCE(x) f32_from_u8_##x
+#define S_LOAD(p) widen_u8(_mm_loadu_si128((const __m128i*)(const void*)(p)))
+#define S_LOAD_PART(p, n) widen_u8(_mm_maskz_loadu_epi8((__mmask16)((1u << (n)) - 1), p))
+#include "kernels/gemm_source_impl.h"
+#undef S
+#undef SOURCE
+#undef S_LOAD
+#undef S_LOAD_PART
+#undef S_GET
 #undef T
 #undef V
 #undef W
@@ -126,4 +149,6 @@ const tt_gemm_isa_t tt_gemm_isa__avx512 = {
     .from_f64 = {f64_from_f64_pack, f64_from_f64_few_rows, f64_from_f64_few_columns},
     .from_bf16 = {f32_from_bf16_pack, f32_from_bf16_few_rows, f32_from_bf16_few_columns},
     .from_f16 = {f32_from_f16_pack, f32_from_f16_few_rows, f32_from_f16_few_columns},
+    .from_s8 = {f32_from_s8_pack, f32_from_s8_few_rows, f32_from_s8_few_columns},
+    .from_u8 = {f32_from_u8_pack, f32_from_u8_few_rows, f32_from_u8_few_columns},
 };

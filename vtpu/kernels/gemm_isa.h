@@ -18,7 +18,7 @@ typedef struct tt_gemm_source_s {   // a source dtype, widened to f32 or f64
 } tt_gemm_source_t;
 typedef struct tt_gemm_isa_s {
   tt_gemm_kernel_t f32, f64;
-  tt_gemm_source_t from_f32, from_f64, from_bf16, from_f16;
+  tt_gemm_source_t from_f32, from_f64, from_bf16, from_f16, from_s8, from_u8;
 } tt_gemm_isa_t;
 extern const tt_gemm_isa_t tt_gemm_isa__avx2, tt_gemm_isa__avx512;
 const tt_gemm_isa_t* tt_gemm_isa(void);   // NULL on generic
