@@ -279,3 +279,50 @@ def test_division_of_zeros():
     x = torch.arange(-9, 10)
     for divisor in (2.5, 3.0, -4.0, 400.0):
         torch.testing.assert_close((x.to("tpu") // divisor).cpu(), x // divisor)
+
+
+# ---- conversions -------------------------------------------------------------------------------
+EDGES = [0.0, -0.0, 1.5, -1.5, 2.5, 127.6, 128.0, 255.9, 256.0, -1.0, -129.0, 32768.0, 65535.9, 1e5, -1e5, 3e4]
+
+
+@pytest.mark.parametrize("source", [d for d in DTYPES if d != torch.complex128])
+def test_casts(source):
+    edges = torch.tensor(EDGES)
+    edges = edges.to(source) if source.is_floating_point else edges.to(torch.int64).to(source)
+    for target in [*DTYPES, torch.uint16, torch.uint32]:
+        for view in (slice(None), slice(1, None, 2)):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")   # imaginary parts are dropped
+                tpu, cpu = edges.to("tpu")[view].to(target), edges[view].to(target)
+            torch.testing.assert_close(tpu.cpu(), cpu, msg=lambda m: f"{source} to {target}: {m}")
+
+
+def test_casts_of_what_no_integer_holds():
+    x = torch.tensor([math.nan, math.inf, -math.inf, 1e20, -1e20])
+    for target in (torch.int32, torch.int64):
+        assert torch.equal(x.to("tpu").to(target).cpu(), x.to(target))
+
+
+@pytest.mark.parametrize("dtype,number", [
+    (torch.uint8, 300), (torch.uint8, -5), (torch.int8, -129), (torch.int8, 200), (torch.int32, 2**40), (torch.int64, 1e30),
+    (torch.float16, 1e6), (torch.float32, 1e300), (torch.float32, 1j), (torch.int32, 1.5), (torch.bool, 2),
+])
+def test_numbers_that_do_not_fit(dtype, number):
+    def zeros(d):
+        return torch.zeros(3, dtype=dtype, device=d)
+
+    for case in (
+        lambda d: zeros(d).fill_(number),
+        lambda d: torch.full((2,), number, dtype=dtype, device=d),
+        lambda d: zeros(d).masked_fill(zeros(d) == 0, number),
+        lambda d: zeros(d).scatter(0, torch.tensor([0], device=d), number),
+        lambda d: zeros(d) == number,
+        lambda d: zeros(d) + number,
+    ):
+        alike(case, text=False, warned=False)
+
+
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int64])
+def test_negative_integer_powers(dtype):
+    for exponent in (-1, -5, 4, 5):
+        alike(lambda d: torch.ones(3, dtype=dtype, device=d) ** exponent)

@@ -213,11 +213,7 @@ void tt_build_random(tt_build_t* build, uint64_t words, tt_value_t** out_seed, t
 
 tt_value_t* tt_build_convert(tt_build_t* build, tt_value_t* value, tt_dtype_t dtype) {
   if (!value || value->type->dtype == dtype) return value;
-  if (dtype == TT_DTYPE_PRED) {
-    tt_value_t* zero = tt_b_splat_f64(&build->b, value->type, 0);
-    return tt_b_compare(&build->b, "NE", value, zero);
-  }
-  return tt_b_convert(&build->b, value, dtype);
+  return tt_l_cast(&build->b, value, dtype);
 }
 
 // ---- results -----------------------------------------------------------------------------------

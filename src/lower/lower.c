@@ -1,6 +1,8 @@
 // Accessors, promotion and results: what every lowering stands on.
 #include "lower/lower.h"
 
+#include <float.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdio.h>
 #include <string.h>
@@ -125,6 +127,59 @@ tt_dtype_t tt_l_out_dtype(const tt_lower_t* L, uint32_t k) {
   return k < L->out_count && k < TT_ARRAY_LENGTH(L->out_dtypes) ? L->out_dtypes[k] : TT_DTYPE_INVALID;
 }
 
+typedef struct range_s { const char* name; double low, high; } range_t;
+static range_t range_of(tt_dtype_t dtype) {
+  switch (dtype) {
+    case TT_DTYPE_U8: return (range_t){"uint8_t", 0, UINT8_MAX};
+    case TT_DTYPE_S8: return (range_t){"int8_t", INT8_MIN, INT8_MAX};
+    case TT_DTYPE_S16: return (range_t){"int16_t", INT16_MIN, INT16_MAX};
+    case TT_DTYPE_U16: return (range_t){"uint16_t", 0, UINT16_MAX};
+    case TT_DTYPE_S32: return (range_t){"int", INT32_MIN, INT32_MAX};
+    case TT_DTYPE_U32: return (range_t){"uint32_t", 0, UINT32_MAX};
+    case TT_DTYPE_S64: return (range_t){"int64_t", -0x1p63, 0x1p63};
+    case TT_DTYPE_U64: return (range_t){"uint64_t", 0, 0x1p64};
+    case TT_DTYPE_F16: return (range_t){"c10::Half", -65504, 65504};
+    case TT_DTYPE_BF16: return (range_t){"c10::BFloat16", -3.3895313892515355e38, 3.3895313892515355e38};
+    case TT_DTYPE_F32: return (range_t){"float", -FLT_MAX, FLT_MAX};
+    case TT_DTYPE_C64: return (range_t){"c10::complex<float>", -FLT_MAX, FLT_MAX};
+    default: return (range_t){"double", -DBL_MAX, DBL_MAX};
+  }
+}
+
+// c10::overflows: infinities and NaN fit a float; a negative integer wraps into an unsigned one of its width.
+static bool number_fits(double value, tt_dtype_t dtype, range_t range) {
+  bool is_float = !tt_dtype_is_integer(dtype);
+  if (isnan(value) || isinf(value)) return is_float;
+  return value >= range.low && value <= range.high;
+}
+
+static bool wraps_numbers(const char* op) {
+  static const char* const names[] = {"eq.", "ne.", "lt.", "le.", "gt.", "ge.", "pow", "add.S", "sub.S", "rsub", "mul.", "div.",
+                                      "bitwise_", "remainder", "fmod", "floor_divide", "xlogy", "copysign", "float_power",
+                                      "special_", "searchsorted", "bucketize", "__"};
+  for (size_t i = 0; op && i < TT_ARRAY_LENGTH(names); ++i) {
+    if (strncmp(op, names[i], strlen(names[i])) == 0) return true;
+  }
+  return false;
+}
+
+tt_status_t tt_l_scalar_check(const char* op, const tt_scalar_t* scalar, tt_dtype_t dtype) {
+  if (dtype == TT_DTYPE_PRED || scalar->kind == TT_ARG_BOOL) return TT_OK_STATUS;
+  range_t range = range_of(dtype);
+  bool fits;
+  if (scalar->kind == TT_ARG_INT) {
+    double value = (double)scalar->i;
+    if (tt_dtype_is_unsigned_int(dtype) && value < 0) value = -value;
+    fits = number_fits(value, dtype, range);
+  } else {
+    fits = number_fits(scalar->c[0], dtype, range);
+    if (scalar->kind == TT_ARG_COMPLEX)
+      fits = fits && (tt_dtype_is_complex(dtype) ? number_fits(scalar->c[1], dtype, range) : scalar->c[1] == 0);
+  }
+  if (fits || wraps_numbers(op)) return TT_OK_STATUS;
+  return tt_status_create(TT_INVALID_ARGUMENT, "value cannot be converted to type %s without overflow", range.name);
+}
+
 tt_value_t* tt_l_scalar(tt_lower_t* L, uint32_t arg, tt_dtype_t dtype) {
   const tt_larg_t* a = argument(L, arg);
   if (a->kind == TT_ARG_TENSOR && a->tensor.value) {
@@ -139,6 +194,14 @@ tt_value_t* tt_l_scalar(tt_lower_t* L, uint32_t arg, tt_dtype_t dtype) {
     return tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "argument %u must be a number", arg);
   }
   if (a->is_value && L->scalar_parameter) return L->scalar_parameter(L, arg, dtype);
+  tt_scalar_t number_of = a->scalar;
+  number_of.kind = a->kind;
+  tt_status_t refused = tt_l_scalar_check(L->op, &number_of, dtype);
+  if (refused) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s", tt_status_message(refused));
+    tt_status_free(refused);
+    return NULL;
+  }
   bool is_integer = a->kind == TT_ARG_BOOL || a->kind == TT_ARG_INT;
   if (tt_dtype_is_complex(dtype)) {
     double number[2] = {is_integer ? (double)a->scalar.i : a->scalar.c[0],

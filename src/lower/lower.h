@@ -103,6 +103,9 @@ tt_dtype_t tt_l_dtype(tt_lower_t* L, uint32_t arg, tt_dtype_t if_none);
 tt_dtype_t tt_l_out_dtype(const tt_lower_t* L, uint32_t k);       // INVALID for functional calls
 // A Scalar as a 0-d value of dtype: constant if special or structural, else a run-time parameter.
 tt_value_t* tt_l_scalar(tt_lower_t* L, uint32_t arg, tt_dtype_t dtype);
+// INVALID_ARGUMENT where torch refuses the number for that dtype ("value cannot be converted to type ..."). `op`:
+// the functional name; ops that take their number as a 0-d tensor wrap it instead.
+tt_status_t tt_l_scalar_check(const char* op, const tt_scalar_t* scalar, tt_dtype_t dtype) TT_MUST_USE;
 tt_value_t* tt_l_scalar_splat(tt_lower_t* L, uint32_t arg, tt_value_t* like);   // broadcast to like's type
 bool tt_l_scalar_is(const tt_lower_t* L, uint32_t arg, double value);           // known and equal
 int64_t tt_l_dim(tt_lower_t* L, int64_t dim, int64_t rank);       // wraps; OUT_OF_RANGE with PyTorch's text
@@ -114,6 +117,10 @@ tt_dtype_t tt_l_promote(tt_dtype_t a, tt_dtype_t b);              // torch.promo
 tt_dtype_t tt_l_default_float(const tt_lower_t* L, tt_dtype_t dtype);   // ints and bool -> the default dtype, else itself
 tt_dtype_t tt_l_accumulate(tt_dtype_t dtype);                     // F16, BF16 -> F32, else itself
 void tt_l_broadcast_shape(tt_lower_t* L, size_t count, tt_value_t* const* values, size_t* out_rank, int64_t* out_dims);
+
+// Conversion as PyTorch does it on x86: to bool by `!= 0`; a float goes to a narrow integer through int32 and its low
+// bits, and what int32 or int64 cannot hold becomes their lowest value (StableHLO leaves both open).
+tt_value_t* tt_l_cast(tt_builder_t* b, tt_value_t* v, tt_dtype_t dtype);
 
 // ---- results -----------------------------------------------------------------------------------
 void tt_l_return(tt_lower_t* L, tt_value_t* value);

@@ -183,6 +183,11 @@ TT_LOWERING(pow) {
         L->args[1].scalar.i < 0) {
       tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Integers to negative integer powers are not allowed.");
     }
+    if (tt_lx_is_int(dtype) && L->args[1].kind == TT_ARG_INT && L->args[1].is_value && L->target->checks) {
+      V exponent = tt_l_scalar(L, 1, TT_DTYPE_S64);
+      tt_b_check(L->b, GE(exponent, K(exponent, 0)), TT_INVALID_ARGUMENT,
+                 "Integers to negative integer powers are not allowed.", 0, NULL);
+    }
     V special = power_special(L, 1, tt_lx_operand(L, 0, wide));
     if (special) {
       tt_l_return(L, CAST(special, dtype));

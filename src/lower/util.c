@@ -48,8 +48,34 @@ const char* tt_lx_torch_name(tt_dtype_t dtype) {
 
 tt_value_t* tt_lx_to(tt_lower_t* L, tt_value_t* v, tt_dtype_t dtype) {
   if (!v || dtype == TT_DTYPE_INVALID || v->type->dtype == dtype) return v;
-  if (dtype == TT_DTYPE_PRED) return TT_CMP(NE, v, tt_lx_splat(L, v, 0));
-  return tt_b_convert(L->b, v, dtype);
+  return tt_l_cast(L->b, v, dtype);
+}
+
+// To int32 or int64; out of range and NaN give the lowest value, as the x86 instruction does.
+static tt_value_t* checked_integer(tt_builder_t* b, tt_value_t* v, tt_dtype_t dtype) {
+  double limit = dtype == TT_DTYPE_S32 ? 0x1p31 : 0x1p63;
+  tt_value_t* whole = tt_b_convert(b, v, dtype);
+  tt_value_t* inside = tt_b_binary(b, TT_OP_AND, tt_b_compare(b, "GE", v, tt_b_splat_like(b, v, -limit)),
+                                   tt_b_compare(b, "LT", v, tt_b_splat_like(b, v, limit)));
+  int64_t lowest = dtype == TT_DTYPE_S32 ? INT32_MIN : INT64_MIN;
+  return whole ? tt_b_select(b, inside, whole, tt_b_splat_i64(b, whole->type, lowest)) : NULL;
+}
+
+tt_value_t* tt_l_cast(tt_builder_t* b, tt_value_t* v, tt_dtype_t dtype) {
+  if (!v || v->type->dtype == dtype) return v;
+  tt_dtype_t from = v->type->dtype;
+  if (dtype == TT_DTYPE_PRED) return tt_b_compare(b, "NE", v, tt_b_splat_f64(b, v->type, 0));
+  if (!tt_dtype_is_integer(dtype) || !(tt_dtype_is_float(from) || tt_dtype_is_complex(from))) return tt_b_convert(b, v, dtype);
+  v = tt_b_convert(b, v, from == TT_DTYPE_F64 || from == TT_DTYPE_C128 ? TT_DTYPE_F64 : TT_DTYPE_F32);
+  switch (dtype) {
+    case TT_DTYPE_S64:
+    case TT_DTYPE_S32: return checked_integer(b, v, dtype);
+    case TT_DTYPE_U32: return tt_b_convert(b, checked_integer(b, v, TT_DTYPE_S64), dtype);
+    case TT_DTYPE_U64:
+      return tt_b_select(b, tt_b_compare(b, "LT", v, tt_b_splat_like(b, v, 0x1p63)),
+                         tt_b_convert(b, checked_integer(b, v, TT_DTYPE_S64), dtype), tt_b_convert(b, v, dtype));
+    default: return tt_b_convert(b, checked_integer(b, v, TT_DTYPE_S32), dtype);
+  }
 }
 
 tt_value_t* tt_lx_operand(tt_lower_t* L, uint32_t arg, tt_dtype_t dtype) {
