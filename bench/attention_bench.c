@@ -1,5 +1,6 @@
 // Fused attention through its op kernel, called by bench/attention.py beside the peer: reads
-// "dtype batch heads key_heads lq lk d causal" lines, answers with the best seconds of forward and of backward.
+// "dtype batch heads key_heads lq lk d causal" lines, answers with the best seconds of forward and of
+// backward.
 //   attention_bench THREADS [SECONDS A LINE]
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include "kernels/loops.h"
 
 static int threads;
-static double now(void) {          // one thread: its CPU time, so that neighbours on the machine do not count
+static double now(void) {  // one thread: its CPU time, so that neighbours on the machine do not count
   struct timespec t;
   clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
@@ -22,7 +23,8 @@ static void array_new(array_t* a, tt_dtype_t dtype, int64_t d0, int64_t d1, int6
   const int64_t dims[4] = {d0, d1, d2, d3}, n = d0 * d1 * d2 * d3;
   memcpy(a->dims, dims, sizeof dims);
   tt_k_dense_strides(a->dims, 4, a->strides);
-  a->t = (tt_k_tensor_t){aligned_alloc(64, tt_align_up((size_t)n * 4 + 64, 64)), dtype, 4, a->dims, a->strides};
+  a->t =
+      (tt_k_tensor_t){aligned_alloc(64, tt_align_up((size_t)n * 4 + 64, 64)), dtype, 4, a->dims, a->strides};
   if (!a->t.data) exit(1);
   uint32_t x = 1;
   for (int64_t i = 0; i < n; ++i) {
@@ -32,7 +34,8 @@ static void array_new(array_t* a, tt_dtype_t dtype, int64_t d0, int64_t d1, int6
     else tt_k_convert(TT_DTYPE_F32, dtype)((char*)a->t.data + (size_t)i * tt_dtype_bytes(dtype), &y, 1);
   }
 }
-static double best_of(const char* name, const void* blob, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y, size_t ny, double limit) {
+static double best_of(const char* name, const void* blob, const tt_k_tensor_t* x, size_t nx,
+                      const tt_k_tensor_t* y, size_t ny, double limit) {
   const tt_k_op_t* k = tt_k_op_by_name(name);
   size_t bytes = k->scratch_bytes(blob, tt_pool_threads(tt_pool_get()), x, nx, y, ny);
   tt_k_env_t env = {.pool = tt_pool_get(), .scratch = aligned_alloc(64, tt_align_up(bytes + 64, 64))};
@@ -54,7 +57,9 @@ int main(int argc, char** argv) {
   char name[16];
   long long b, h, hk, lq, lk, d, causal;
   while (scanf("%15s %lld %lld %lld %lld %lld %lld %lld", name, &b, &h, &hk, &lq, &lk, &d, &causal) == 8) {
-    const tt_dtype_t dtype = strcmp(name, "f32") == 0 ? TT_DTYPE_F32 : strcmp(name, "bf16") == 0 ? TT_DTYPE_BF16 : TT_DTYPE_F16;
+    const tt_dtype_t dtype = strcmp(name, "f32") == 0    ? TT_DTYPE_F32
+                             : strcmp(name, "bf16") == 0 ? TT_DTYPE_BF16
+                                                         : TT_DTYPE_F16;
     if (tt_k_isa() < TT_ISA_AVX2) {
       printf("nan nan\n");
       fflush(stdout);
@@ -70,9 +75,14 @@ int main(int argc, char** argv) {
     array_new(&dk, dtype, b, hk, lk, d);
     array_new(&dv, dtype, b, hk, lk, d);
     array_new(&lse, TT_DTYPE_F32, b, h, lq, 1);
-    struct { double scale; uint8_t causal, has_bias; } blob = {0.125, causal != 0, 0};
-    double forward = best_of("tt_k_float_sdpa_fused__avx2", &blob, (tt_k_tensor_t[]){q.t, k.t, v.t}, 3, (tt_k_tensor_t[]){out.t, lse.t}, 2, limit);
-    double backward = best_of("tt_k_float_sdpa_backward_fused__avx2", &blob, (tt_k_tensor_t[]){g.t, q.t, k.t, v.t, out.t, lse.t}, 6,
+    struct {
+      double scale;
+      uint8_t causal, has_bias;
+    } blob = {0.125, causal != 0, 0};
+    double forward = best_of("tt_k_float_sdpa_fused__avx2", &blob, (tt_k_tensor_t[]){q.t, k.t, v.t}, 3,
+                             (tt_k_tensor_t[]){out.t, lse.t}, 2, limit);
+    double backward = best_of("tt_k_float_sdpa_backward_fused__avx2", &blob,
+                              (tt_k_tensor_t[]){g.t, q.t, k.t, v.t, out.t, lse.t}, 6,
                               (tt_k_tensor_t[]){dq.t, dk.t, dv.t}, 3, limit);
     printf("%.9g %.9g\n", forward, backward);
     fflush(stdout);

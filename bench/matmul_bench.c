@@ -1,5 +1,6 @@
-// Matrix products (or, with "attention", fused attention) through the op kernels, called by bench/matmul.py beside the
-// peer: reads "dtype batch m n k nk(0: B is [K, N], 1: [N, K])" lines from stdin, answers each with the best seconds.
+// Matrix products (or, with "attention", fused attention) through the op kernels, called by bench/matmul.py
+// beside the peer: reads "dtype batch m n k nk(0: B is [K, N], 1: [N, K])" lines from stdin, answers each
+// with the best seconds.
 //   matmul_bench THREADS [SECONDS A LINE]
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +11,7 @@
 #include "kernels/loops.h"
 
 static int threads;
-static double now(void) {          // one thread: its CPU time, so that neighbours on the machine do not count
+static double now(void) {  // one thread: its CPU time, so that neighbours on the machine do not count
   struct timespec t;
   clock_gettime(threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC, &t);
   return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
@@ -43,8 +44,11 @@ int main(int argc, char** argv) {
   char name[16];
   long long batch, m, n, k, nk;
   while (scanf("%15s %lld %lld %lld %lld %lld", name, &batch, &m, &n, &k, &nk) == 6) {
-    tt_dtype_t dtype = strcmp(name, "f32") == 0 ? TT_DTYPE_F32 : strcmp(name, "f64") == 0 ? TT_DTYPE_F64
-                       : strcmp(name, "bf16") == 0 ? TT_DTYPE_BF16 : strcmp(name, "f16") == 0 ? TT_DTYPE_F16 : TT_DTYPE_S8;
+    tt_dtype_t dtype = strcmp(name, "f32") == 0    ? TT_DTYPE_F32
+                       : strcmp(name, "f64") == 0  ? TT_DTYPE_F64
+                       : strcmp(name, "bf16") == 0 ? TT_DTYPE_BF16
+                       : strcmp(name, "f16") == 0  ? TT_DTYPE_F16
+                                                   : TT_DTYPE_S8;
     const tt_dtype_t c_dtype = dtype == TT_DTYPE_S8 ? TT_DTYPE_S32 : dtype;
     if (!tt_gemm_supports(dtype, c_dtype)) {
       printf("nan\n");
@@ -52,13 +56,30 @@ int main(int argc, char** argv) {
       continue;
     }
     const size_t eb = tt_dtype_bytes(dtype);
-    void *a = memory((size_t)(batch * m * k) * eb), *b = memory((size_t)(batch * n * k) * eb), *c = memory((size_t)(batch * m * n) * tt_dtype_bytes(c_dtype));
+    void *a = memory((size_t)(batch * m * k) * eb), *b = memory((size_t)(batch * n * k) * eb),
+         *c = memory((size_t)(batch * m * n) * tt_dtype_bytes(c_dtype));
     fill(dtype, a, batch * m * k);
     fill(dtype, b, batch * n * k);
     memset(c, 0, (size_t)(batch * m * n) * tt_dtype_bytes(c_dtype));
-    tt_gemm_t g = {.dtype = dtype, .c_dtype = c_dtype, .batch_rank = 1, .batch = {batch}, .a_batch = {m * k}, .b_batch = {n * k},
-                   .c_batch = {m * n}, .m = m, .n = n, .k = k, .a = a, .b = b, .c = c, .a_rs = k, .a_cs = 1,
-                   .b_rs = nk ? 1 : n, .b_cs = nk ? k : 1, .c_rs = n, .c_cs = 1};
+    tt_gemm_t g = {.dtype = dtype,
+                   .c_dtype = c_dtype,
+                   .batch_rank = 1,
+                   .batch = {batch},
+                   .a_batch = {m * k},
+                   .b_batch = {n * k},
+                   .c_batch = {m * n},
+                   .m = m,
+                   .n = n,
+                   .k = k,
+                   .a = a,
+                   .b = b,
+                   .c = c,
+                   .a_rs = k,
+                   .a_cs = 1,
+                   .b_rs = nk ? 1 : n,
+                   .b_cs = nk ? k : 1,
+                   .c_rs = n,
+                   .c_cs = 1};
     void* scratch = memory(tt_gemm_scratch_bytes(&g, tt_pool_threads(tt_pool_get())));
     double best = 1e9;
     for (double start = now(); now() - start < limit;) {

@@ -1,6 +1,6 @@
-// Fused attention, forward: blocks of queries by blocks of keys with an online softmax, on the register-tiled products of
-// gemm.h. Keys and values are packed once a head (f32, linear in the length); a task then owns one block of queries of
-// one head. Work is split by shape alone. Numbers do not depend on strides.
+// Fused attention, forward: blocks of queries by blocks of keys with an online softmax, on the register-tiled
+// products of gemm.h. Keys and values are packed once a head (f32, linear in the length); a task then owns
+// one block of queries of one head. Work is split by shape alone. Numbers do not depend on strides.
 #include "kernels/attention.h"
 
 #include <math.h>
@@ -53,11 +53,24 @@ static tt_attention_view_t view_of(const tt_k_tensor_t* t) {
 static int64_t round_up(int64_t x, int64_t to) { return (x + to - 1) / to * to; }
 static int64_t ceil_div(int64_t x, int64_t by) { return (x + by - 1) / by; }
 
-static tt_attention_t attention_of(const tt_attention_blob_t* p, const tt_k_tensor_t* q, const tt_k_tensor_t* k, const tt_k_tensor_t* v,
-                                   const tt_k_tensor_t* bias, bool backward) {
-  tt_attention_t a = {.b = q->dims[0], .h = q->dims[1], .hk = k->dims[1], .lq = q->dims[2], .lk = k->dims[2], .d = q->dims[3],
-                      .dv = v->dims[3], .scale = (float)p->scale, .causal = p->causal, .q = view_of(q), .k = view_of(k), .v = view_of(v),
-                      .has_bias = p->has_bias, .kernel = tt_gemm_kernel(TT_DTYPE_F32), .isa = rows_isa()};
+static tt_attention_t attention_of(const tt_attention_blob_t* p, const tt_k_tensor_t* q,
+                                   const tt_k_tensor_t* k, const tt_k_tensor_t* v, const tt_k_tensor_t* bias,
+                                   bool backward) {
+  tt_attention_t a = {.b = q->dims[0],
+                      .h = q->dims[1],
+                      .hk = k->dims[1],
+                      .lq = q->dims[2],
+                      .lk = k->dims[2],
+                      .d = q->dims[3],
+                      .dv = v->dims[3],
+                      .scale = (float)p->scale,
+                      .causal = p->causal,
+                      .q = view_of(q),
+                      .k = view_of(k),
+                      .v = view_of(v),
+                      .has_bias = p->has_bias,
+                      .kernel = tt_gemm_kernel(TT_DTYPE_F32),
+                      .isa = rows_isa()};
   a.group = a.hk ? a.h / a.hk : 1;
   if (a.has_bias) {
     a.bias = view_of(bias);
@@ -75,7 +88,8 @@ static tt_attention_t attention_of(const tt_attention_blob_t* p, const tt_k_tens
   return a;
 }
 
-int64_t tt_attention_bias(const tt_attention_t* a, int64_t b, int64_t h, int64_t row, int64_t rows, int64_t key, int64_t n, float* out, int64_t ld) {
+int64_t tt_attention_bias(const tt_attention_t* a, int64_t b, int64_t h, int64_t row, int64_t rows,
+                          int64_t key, int64_t n, float* out, int64_t ld) {
   const tt_attention_view_t* v = &a->bias;
   if (v->stride[2] == 0) rows = 1;
   for (int64_t i = 0; i < rows; ++i, out += ld) {
@@ -89,14 +103,14 @@ int64_t tt_attention_bias(const tt_attention_t* a, int64_t b, int64_t h, int64_t
     } else {
       for (int64_t j = 0; j < n; ++j) out[j] = (float)tt_scalar_load_f64(v->dtype, from + j * step);
     }
-    memset(out + n, 0, (size_t)(round_up(n, 16) - n) * 4);   // read up to whole vectors
+    memset(out + n, 0, (size_t)(round_up(n, 16) - n) * 4);  // read up to whole vectors
   }
   return v->stride[2] == 0 ? 0 : ld;
 }
 
 // ---- forward over blocks -------------------------------------------------------------------------
-typedef struct forward_s {           // sizes in floats
-  int64_t k_head, v_head, k_at, v_at;               // packed keys and values of a head
+typedef struct forward_s {  // sizes in floats
+  int64_t k_head, v_head, k_at, v_at;  // packed keys and values of a head
   int64_t slots_at, slot, q_at, s_at, o_at, m_at, l_at, bias_at;
   int64_t v_width;
 } forward_t;
@@ -130,11 +144,12 @@ static void pack_task(void* self, size_t slot, size_t task) {
   float* k = (float*)a->scratch + r->f.k_head * head;
   float* v = (float*)a->scratch + r->f.v_at + r->f.v_head * head + key * r->f.v_width;
   for (int64_t j = 0; j < n; j += nr) {
-    pack(k + (key + j) * a->d, nr, tt_attention_at(&a->k, b, hk, key + j), a->k.stride[2], a->k.stride[3], TT_MIN(nr, n - j), a->d);
+    pack(k + (key + j) * a->d, nr, tt_attention_at(&a->k, b, hk, key + j), a->k.stride[2], a->k.stride[3],
+         TT_MIN(nr, n - j), a->d);
   }
   for (int64_t j = 0; j < a->dv; j += nr) {
-    pack(v + j * n, nr, tt_attention_at(&a->v, b, hk, key) + j * a->v.stride[3] * a->v.bytes, a->v.stride[3], a->v.stride[2],
-         TT_MIN(nr, a->dv - j), n);
+    pack(v + j * n, nr, tt_attention_at(&a->v, b, hk, key) + j * a->v.stride[3] * a->v.bytes, a->v.stride[3],
+         a->v.stride[2], TT_MIN(nr, a->dv - j), n);
   }
 }
 
@@ -147,21 +162,30 @@ static void forward_task(void* self, size_t slot, size_t task) {
   const int64_t block = a->q_blocks - 1 - (int64_t)task / heads, head = (int64_t)task % heads;
   const int64_t b = head / a->h, h = head % a->h, kv = b * a->hk + h / a->group;
   const int64_t row = block * a->bq, rows = TT_MIN(a->bq, a->lq - row);
-  const float *k = (const float*)a->scratch + f->k_head * kv, *v = (const float*)a->scratch + f->v_at + f->v_head * kv;
+  const float *k = (const float*)a->scratch + f->k_head * kv,
+              *v = (const float*)a->scratch + f->v_at + f->v_head * kv;
   float* own = (float*)a->scratch + f->slots_at + f->slot * (int64_t)slot;
-  float *q = own, *s = own + f->s_at, *o = own + f->o_at, *m = own + f->m_at, *l = own + f->l_at, *bias = own + f->bias_at;
+  float *q = own, *s = own + f->s_at, *o = own + f->o_at, *m = own + f->m_at, *l = own + f->l_at,
+        *bias = own + f->bias_at;
   for (int64_t i = 0; i < rows; i += mr) {
-    tt_gemm_pack(a->q.dtype)(q + i * a->d, mr, tt_attention_at(&a->q, b, h, row + i), a->q.stride[2], a->q.stride[3], TT_MIN(mr, rows - i), a->d);
+    tt_gemm_pack(a->q.dtype)(q + i * a->d, mr, tt_attention_at(&a->q, b, h, row + i), a->q.stride[2],
+                             a->q.stride[3], TT_MIN(mr, rows - i), a->d);
   }
   const int64_t keys = a->causal ? TT_MIN(a->lk, row + rows) : a->lk;
   for (int64_t key = 0; key < keys; key += a->bk) {
     const int64_t block_n = TT_MIN(a->bk, a->lk - key), n = TT_MIN(block_n, keys - key);
     for (int64_t i = 0; i < rows; i += mr) {
       for (int64_t j = 0; j < n; j += nr) {
-        a->kernel->run(a->d, q + i * a->d, k + (key + j) * a->d, s + i * a->bk + j, a->bk, TT_MIN(mr, rows - i), nr, false);
+        a->kernel->run(a->d, q + i * a->d, k + (key + j) * a->d, s + i * a->bk + j, a->bk,
+                       TT_MIN(mr, rows - i), nr, false);
       }
     }
-    tt_attention_rows_t p = {.s = s, .ld = a->bk, .rows = rows, .n = n, .count = a->causal ? row + 1 - key : n, .step = a->causal,
+    tt_attention_rows_t p = {.s = s,
+                             .ld = a->bk,
+                             .rows = rows,
+                             .n = n,
+                             .count = a->causal ? row + 1 - key : n,
+                             .step = a->causal,
                              .scale = a->scale};
     if (a->has_bias) {
       p.bias = bias;
@@ -170,14 +194,15 @@ static void forward_task(void* self, size_t slot, size_t task) {
     a->isa->softmax(&p, key == 0, m, l, o, f->v_width, a->dv);
     for (int64_t j = 0; j < a->dv; j += nr) {
       for (int64_t i = 0; i < rows; i += mr) {
-        a->kernel->run_strided(n, s + i * a->bk, a->bk, 1, v + key * f->v_width + j * block_n, nr, o + i * f->v_width + j, f->v_width,
-                               TT_MIN(mr, rows - i), nr, key > 0);
+        a->kernel->run_strided(n, s + i * a->bk, a->bk, 1, v + key * f->v_width + j * block_n, nr,
+                               o + i * f->v_width + j, f->v_width, TT_MIN(mr, rows - i), nr, key > 0);
       }
     }
   }
   for (int64_t i = 0; i < rows; ++i) {
-    float *x = o + i * f->v_width, *lse = (float*)(void*)(a->lse.data + (((b * a->h + h) * a->lq) + row + i) * 4);
-    const bool none = keys == 0 || l[i] == 0;   // a row with every key masked gives zeros
+    float *x = o + i * f->v_width,
+          *lse = (float*)(void*)(a->lse.data + (((b * a->h + h) * a->lq) + row + i) * 4);
+    const bool none = keys == 0 || l[i] == 0;  // a row with every key masked gives zeros
     if (none) memset(x, 0, (size_t)a->dv * 4);
     else a->isa->scale_row(x, x, 1.0f / l[i], a->dv);
     *lse = none ? -INFINITY : m[i] + logf(l[i]);
@@ -187,15 +212,18 @@ static void forward_task(void* self, size_t slot, size_t task) {
 
 static size_t forward_bytes(const tt_attention_t* a, int threads) {
   const forward_t f = forward_layout(a);
-  return (size_t)(f.slots_at + f.slot * TT_MIN((int64_t)TT_MAX(threads, 1), a->b * a->h * a->q_blocks)) * 4 + 64;
+  return (size_t)(f.slots_at + f.slot * TT_MIN((int64_t)TT_MAX(threads, 1), a->b * a->h * a->q_blocks)) * 4 +
+         64;
 }
-static size_t sdpa_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y, size_t ny) {
+static size_t sdpa_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t nx,
+                           const tt_k_tensor_t* y, size_t ny) {
   (void)nx, (void)y, (void)ny;
   const tt_attention_t a = attention_of(blob, &x[0], &x[1], &x[2], &x[3], false);
   if (tt_attention_decodes(&a)) return tt_attention_decode_bytes(&a, threads);
   return tt_attention_tiles(&a) ? tt_attention_tile_bytes(&a, threads) : forward_bytes(&a, threads);
 }
-static tt_status_t sdpa_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y, size_t ny) {
+static tt_status_t sdpa_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t nx,
+                            const tt_k_tensor_t* y, size_t ny) {
   (void)nx, (void)ny;
   tt_attention_t a = attention_of(blob, &x[0], &x[1], &x[2], &x[3], false);
   a.scratch = env->scratch;
@@ -218,12 +246,14 @@ static tt_status_t sdpa_run(const tt_k_env_t* env, const void* blob, const tt_k_
   return TT_OK_STATUS;
 }
 
-static size_t backward_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y, size_t ny) {
+static size_t backward_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t nx,
+                               const tt_k_tensor_t* y, size_t ny) {
   (void)nx, (void)y, (void)ny;
   const tt_attention_t a = attention_of(blob, &x[1], &x[2], &x[3], &x[6], true);
   return tt_attention_backward_bytes(&a, threads);
 }
-static tt_status_t backward_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y, size_t ny) {
+static tt_status_t backward_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t nx,
+                                const tt_k_tensor_t* y, size_t ny) {
   (void)nx, (void)ny;
   tt_attention_t a = attention_of(blob, &x[1], &x[2], &x[3], &x[6], true);
   a.scratch = env->scratch;
@@ -239,10 +269,23 @@ static tt_status_t backward_run(const tt_k_env_t* env, const void* blob, const t
 }
 
 const tt_k_op_t tt_k_attention_table[] = {
-    {.name = "tt_k_float_sdpa_fused__avx2", .kind = TT_OP_COMPOSITE, .target = "tt.sdpa", .isa = TT_ISA_AVX2, .strided_operands = 0xf,
-     .supports = attention_supports, .encode = attention_encode, .scratch_bytes = sdpa_scratch, .run = sdpa_run},
-    {.name = "tt_k_float_sdpa_backward_fused__avx2", .kind = TT_OP_COMPOSITE, .target = "tt.sdpa_backward", .isa = TT_ISA_AVX2,
-     .strided_operands = 0x5f, .supports = attention_supports, .encode = attention_encode, .scratch_bytes = backward_scratch,
+    {.name = "tt_k_float_sdpa_fused__avx2",
+     .kind = TT_OP_COMPOSITE,
+     .target = "tt.sdpa",
+     .isa = TT_ISA_AVX2,
+     .strided_operands = 0xf,
+     .supports = attention_supports,
+     .encode = attention_encode,
+     .scratch_bytes = sdpa_scratch,
+     .run = sdpa_run},
+    {.name = "tt_k_float_sdpa_backward_fused__avx2",
+     .kind = TT_OP_COMPOSITE,
+     .target = "tt.sdpa_backward",
+     .isa = TT_ISA_AVX2,
+     .strided_operands = 0x5f,
+     .supports = attention_supports,
+     .encode = attention_encode,
+     .scratch_bytes = backward_scratch,
      .run = backward_run},
     {0},
 };

@@ -1,14 +1,17 @@
-// Fused attention, backward. A task owns one query head: it walks blocks of queries and, within, blocks of keys,
+// Fused attention, backward. A task owns one query head: it walks blocks of queries and, within, blocks of
+// keys,
 //   P = exp(scale Q K^T + bias - lse), dP = dO V^T, dS = scale P (dP - rowsum(dO O)),
 //   dV += P^T dO, dK += dS^T Q, dQ += dS K,
-// with dK and dV of its head in f32 (linear in the length); a second pass adds the heads of a group, in order.
+// with dK and dV of its head in f32 (linear in the length); a second pass adds the heads of a group, in
+// order.
 #include <math.h>
 
 #include "kernels/attention.h"
 
-typedef struct backward_s {          // sizes in floats
-  int64_t width, v_width;            // d and dv in whole panels
-  int64_t kt_head, vt_head, k_head;  // packed K^T, V^T (panels over keys) and K (panels over columns), a key head
+typedef struct backward_s {  // sizes in floats
+  int64_t width, v_width;  // d and dv in whole panels
+  int64_t kt_head, vt_head,
+      k_head;  // packed K^T, V^T (panels over keys) and K (panels over columns), a key head
   int64_t vt_at, k_at, sums_at, sum_head, slots_at, slot;
   int64_t qa_at, ga_at, qb_at, gb_at, s_at, dp_at, dq_at, lse_at, delta_at, bias_at, rows_at;
 } backward_t;
@@ -65,34 +68,39 @@ static void pack_task(void* self, size_t slot, size_t task) {
   float *kt = base + f->kt_head * head, *vt = base + f->vt_at + f->vt_head * head;
   float* k = base + f->k_at + f->k_head * head + key * f->width;
   for (int64_t j = 0; j < n; j += nr) {
-    pack(kt + (key + j) * a->d, nr, tt_attention_at(&a->k, b, hk, key + j), a->k.stride[2], a->k.stride[3], TT_MIN(nr, n - j), a->d);
-    pack(vt + (key + j) * a->dv, nr, tt_attention_at(&a->v, b, hk, key + j), a->v.stride[2], a->v.stride[3], TT_MIN(nr, n - j), a->dv);
+    pack(kt + (key + j) * a->d, nr, tt_attention_at(&a->k, b, hk, key + j), a->k.stride[2], a->k.stride[3],
+         TT_MIN(nr, n - j), a->d);
+    pack(vt + (key + j) * a->dv, nr, tt_attention_at(&a->v, b, hk, key + j), a->v.stride[2], a->v.stride[3],
+         TT_MIN(nr, n - j), a->dv);
   }
   for (int64_t j = 0; j < a->d; j += nr) {
-    pack(k + j * n, nr, tt_attention_at(&a->k, b, hk, key) + j * a->k.stride[3] * a->k.bytes, a->k.stride[3], a->k.stride[2],
-         TT_MIN(nr, a->d - j), n);
+    pack(k + j * n, nr, tt_attention_at(&a->k, b, hk, key) + j * a->k.stride[3] * a->k.bytes, a->k.stride[3],
+         a->k.stride[2], TT_MIN(nr, a->d - j), n);
   }
 }
 
 // C[rows, cols] += A B: A where it lies, B in panels of `depth` steps.
-static void product(const tt_gemm_kernel_t* kernel, int64_t depth, const float* x, int64_t x_rs, int64_t x_cs, const float* panels, float* c,
-                    int64_t c_rs, int64_t rows, int64_t cols, bool accumulate) {
+static void product(const tt_gemm_kernel_t* kernel, int64_t depth, const float* x, int64_t x_rs, int64_t x_cs,
+                    const float* panels, float* c, int64_t c_rs, int64_t rows, int64_t cols,
+                    bool accumulate) {
   for (int64_t j = 0; j < cols; j += kernel->nr) {
     for (int64_t i = 0; i < rows; i += kernel->mr) {
-      kernel->run_strided(depth, x + i * x_rs, x_rs, x_cs, panels + j * depth, kernel->nr, c + i * c_rs + j, c_rs, TT_MIN(kernel->mr, rows - i),
-                          TT_MIN(kernel->nr, cols - j), accumulate);
+      kernel->run_strided(depth, x + i * x_rs, x_rs, x_cs, panels + j * depth, kernel->nr, c + i * c_rs + j,
+                          c_rs, TT_MIN(kernel->mr, rows - i), TT_MIN(kernel->nr, cols - j), accumulate);
     }
   }
 }
-static void pack_rows(const tt_attention_t* a, const tt_attention_view_t* v, int64_t b, int64_t h, int64_t row, int64_t rows, int64_t width,
-                      float* as_a, float* as_b) {
+static void pack_rows(const tt_attention_t* a, const tt_attention_view_t* v, int64_t b, int64_t h,
+                      int64_t row, int64_t rows, int64_t width, float* as_a, float* as_b) {
   const tt_gemm_pack_fn_t pack = tt_gemm_pack(v->dtype);
   const int64_t mr = a->kernel->mr, nr = a->kernel->nr;
   for (int64_t i = 0; i < rows; i += mr) {
-    pack(as_a + i * width, mr, tt_attention_at(v, b, h, row + i), v->stride[2], v->stride[3], TT_MIN(mr, rows - i), width);
+    pack(as_a + i * width, mr, tt_attention_at(v, b, h, row + i), v->stride[2], v->stride[3],
+         TT_MIN(mr, rows - i), width);
   }
   for (int64_t j = 0; j < width; j += nr) {
-    pack(as_b + j * rows, nr, tt_attention_at(v, b, h, row) + j * v->stride[3] * v->bytes, v->stride[3], v->stride[2], TT_MIN(nr, width - j), rows);
+    pack(as_b + j * rows, nr, tt_attention_at(v, b, h, row) + j * v->stride[3] * v->bytes, v->stride[3],
+         v->stride[2], TT_MIN(nr, width - j), rows);
   }
 }
 
@@ -104,11 +112,14 @@ static void head_task(void* self, size_t slot, size_t task) {
   const int64_t mr = kernel->mr, nr = kernel->nr, head = (int64_t)task, b = head / a->h, h = head % a->h;
   const int64_t kv = b * a->hk + h / a->group;
   float* base = (float*)a->scratch;
-  const float *kt = base + f->kt_head * kv, *vt = base + f->vt_at + f->vt_head * kv, *k = base + f->k_at + f->k_head * kv;
+  const float *kt = base + f->kt_head * kv, *vt = base + f->vt_at + f->vt_head * kv,
+              *k = base + f->k_at + f->k_head * kv;
   float *dk = base + f->sums_at + f->sum_head * head, *dv = dk + a->lk * a->d;
   float* own = base + f->slots_at + f->slot * (int64_t)slot;
-  float *qa = own + f->qa_at, *ga = own + f->ga_at, *qb = own + f->qb_at, *gb = own + f->gb_at, *s = own + f->s_at, *dp = own + f->dp_at;
-  float *dq = own + f->dq_at, *lse = own + f->lse_at, *delta = own + f->delta_at, *bias = own + f->bias_at, *text = own + f->rows_at;
+  float *qa = own + f->qa_at, *ga = own + f->ga_at, *qb = own + f->qb_at, *gb = own + f->gb_at,
+        *s = own + f->s_at, *dp = own + f->dp_at;
+  float *dq = own + f->dq_at, *lse = own + f->lse_at, *delta = own + f->delta_at, *bias = own + f->bias_at,
+        *text = own + f->rows_at;
   memset(dk, 0, (size_t)(a->lk * (a->d + a->dv)) * 4);
   for (int64_t row = 0; row < a->lq; row += a->bq) {
     const int64_t rows = TT_MIN(a->bq, a->lq - row);
@@ -127,10 +138,16 @@ static void head_task(void* self, size_t slot, size_t task) {
         for (int64_t i = 0; i < rows; i += mr) {
           const int64_t part = TT_MIN(mr, rows - i);
           kernel->run(a->d, qa + i * a->d, kt + (key + j) * a->d, s + i * a->bk + j, a->bk, part, nr, false);
-          kernel->run(a->dv, ga + i * a->dv, vt + (key + j) * a->dv, dp + i * a->bk + j, a->bk, part, nr, false);
+          kernel->run(a->dv, ga + i * a->dv, vt + (key + j) * a->dv, dp + i * a->bk + j, a->bk, part, nr,
+                      false);
         }
       }
-      tt_attention_rows_t p = {.s = s, .ld = a->bk, .rows = rows, .n = n, .count = a->causal ? row + 1 - key : n, .step = a->causal,
+      tt_attention_rows_t p = {.s = s,
+                               .ld = a->bk,
+                               .rows = rows,
+                               .n = n,
+                               .count = a->causal ? row + 1 - key : n,
+                               .step = a->causal,
                                .scale = a->scale};
       if (a->has_bias) {
         p.bias = bias;
@@ -141,12 +158,13 @@ static void head_task(void* self, size_t slot, size_t task) {
       product(kernel, rows, dp, 1, a->bk, qb, dk + key * a->d, a->d, n, a->d, true);
       for (int64_t j = 0; j < a->d; j += nr) {
         for (int64_t i = 0; i < rows; i += mr) {
-          kernel->run_strided(n, dp + i * a->bk, a->bk, 1, k + key * f->width + j * block_n, nr, dq + i * f->width + j, f->width,
-                              TT_MIN(mr, rows - i), nr, key > 0);
+          kernel->run_strided(n, dp + i * a->bk, a->bk, 1, k + key * f->width + j * block_n, nr,
+                              dq + i * f->width + j, f->width, TT_MIN(mr, rows - i), nr, key > 0);
         }
       }
     }
-    for (int64_t i = 0; i < rows; ++i) tt_attention_store(&a->dq, dq + i * f->width, a->d, tt_attention_at(&a->dq, b, h, row + i));
+    for (int64_t i = 0; i < rows; ++i)
+      tt_attention_store(&a->dq, dq + i * f->width, a->d, tt_attention_at(&a->dq, b, h, row + i));
   }
 }
 static void group_task(void* self, size_t slot, size_t task) {

@@ -1,14 +1,15 @@
-// The row passes of attention_isa.h in the vector vocabulary of math_vector_<isa>.h; included by attention_<isa>.c with
-// TABLE (the name of the table).
+// The row passes of attention_isa.h in the vector vocabulary of math_vector_<isa>.h; included by
+// attention_<isa>.c with TABLE (the name of the table).
 #include <math.h>
 #include <string.h>
 
 #include "kernels/attention_isa.h"
 
-static const float kExp[] = {0x1.p-1f, 0x1.555556p-3f, 0x1.5554e8p-5f, 0x1.1110ep-7f, 0x1.6d43bp-10f, 0x1.a1256cp-13f};
+static const float kExp[] = {0x1.p-1f,      0x1.555556p-3f, 0x1.5554e8p-5f,
+                             0x1.1110ep-7f, 0x1.6d43bp-10f, 0x1.a1256cp-13f};
 // exp of x <= 0 (a little above is fine) or NaN; the same polynomial as the lane kernel's.
 TT_VI vf row_exp(vf x) {
-  vf clamped = f_max(f_set(-104), x);   // NaN passes: max gives its second operand
+  vf clamped = f_max(f_set(-104), x);  // NaN passes: max gives its second operand
   vf n = f_rint(clamped * 0x1.715476p+0f);
   vf r = f_fnma(n, f_set(0x1.62ep-1f), clamped);
   vf t = f_fnma(n, f_set(0x1.0bfbe8p-15f), r);
@@ -59,7 +60,8 @@ TT_VI vf row_scores(const float* s, const float* bias, vf scale, int64_t j, int6
   return x;
 }
 
-static void softmax(const tt_attention_rows_t* r, bool first, float* m, float* l, float* o, int64_t o_ld, int64_t dv) {
+static void softmax(const tt_attention_rows_t* r, bool first, float* m, float* l, float* o, int64_t o_ld,
+                    int64_t dv) {
   const vf scale = f_set(r->scale);
   for (int64_t i = 0; i < r->rows; ++i) {
     float* s = r->s + i * r->ld;
@@ -71,7 +73,7 @@ static void softmax(const tt_attention_rows_t* r, bool first, float* m, float* l
       vf x = row_scores(s, bias, scale, j, count), y = row_scores(s, bias, scale, j + kF, count);
       f_store(s + j, x);
       f_store(s + j + kF, y);
-      best0 = f_max(x, best0);   // NaN is dropped here and comes back through the sum
+      best0 = f_max(x, best0);  // NaN is dropped here and comes back through the sum
       best1 = f_max(y, best1);
     }
     for (; j < count; j += kF) {

@@ -1,8 +1,9 @@
 // Plans and runs matrix products. Two paths, with equal results:
-//  - tiles: C in tiles of at most 504 x 512; a task packs A and B of its tile, TT_GEMM_KC of k at a time, and walks them
-//    with the register-tiled kernel. Packing costs a few percent of such a tile, and no task waits for another;
-//  - few:   A (or, transposed, B) of at most 8 rows: the other operand is read once, in memory order, never packed.
-// The plan depends on the shape and dtypes alone, but for the choice between operands that `few` can stream and not.
+//  - tiles: C in tiles of at most 504 x 512; a task packs A of its tile, TT_GEMM_KC of k at a time, and
+//    walks it with the register-tiled kernel. B is packed once for all tasks, or by each of them;
+//  - few: A (or, transposed, B) of at most 8 rows: the other operand is read once, in memory order, as it is.
+// The plan depends on the shape and dtypes alone, but for the choice between operands that `few` can stream
+// and not.
 #include "kernels/gemm.h"
 
 #include <stdatomic.h>
@@ -44,15 +45,20 @@ tt_gemm_pack_fn_t tt_gemm_pack(tt_dtype_t dtype) {
 const tt_gemm_tile_isa_t* tt_gemm_tile_isa(tt_dtype_t dtype) {
 #if defined(__x86_64__)
   const tt_isa_t isa = tt_k_isa();
-  const tt_gemm_tile_isa_t* unit = isa >= TT_ISA_AMX ? &tt_gemm_tile__amx : isa >= TT_ISA_AVX512BF16 ? &tt_gemm_tile__avx512bf16 : NULL;
-  if (unit && (dtype == TT_DTYPE_BF16 || (unit->bytes && (dtype == TT_DTYPE_S8 || dtype == TT_DTYPE_U8)))) return unit;
+  const tt_gemm_tile_isa_t* unit = isa >= TT_ISA_AMX          ? &tt_gemm_tile__amx
+                                   : isa >= TT_ISA_AVX512BF16 ? &tt_gemm_tile__avx512bf16
+                                                              : NULL;
+  if (unit && (dtype == TT_DTYPE_BF16 || (unit->bytes && (dtype == TT_DTYPE_S8 || dtype == TT_DTYPE_U8))))
+    return unit;
 #endif
   (void)dtype;
   return NULL;
 }
 // NULL: widened.
 static const tt_gemm_tile_isa_t* tile_unit(const tt_gemm_t* g) {
-  if (g->dtype == TT_DTYPE_BF16 && (TT_MIN(g->m, g->n) < 3 || (double)g->m * (double)g->n * (double)g->k < 8192)) return NULL;
+  if (g->dtype == TT_DTYPE_BF16 &&
+      (TT_MIN(g->m, g->n) < 3 || (double)g->m * (double)g->n * (double)g->k < 8192))
+    return NULL;
   return tt_gemm_tile_isa(g->dtype);
 }
 bool tt_gemm_supports(tt_dtype_t dtype, tt_dtype_t c_dtype) {
@@ -97,31 +103,36 @@ void tt_gemm_tasks(tt_pool_t* pool, size_t count, tt_gemm_task_fn_t fn, void* se
 
 // ---- plans ---------------------------------------------------------------------------------------
 enum { kMaxTileM = 504, kMaxTileN = 512, kFewMinWork = 4096, kMcPanels = 12 };
-static const double kSerialFlops = 1.5e6;     // less is done before a second thread is awake
+static const double kSerialFlops = 1.5e6;  // less is done before a second thread is awake
 static const double kTaskFlops = 4e6;
-static const double kSharedBytes = 64e6;      // B past this is packed by tasks, a part at a time
+static const double kSharedBytes = 64e6;  // B past this is packed by tasks, a part at a time
 
 typedef struct plan_s {
-  tt_gemm_t g;                     // normalised
+  tt_gemm_t g;  // normalised
   const tt_gemm_isa_t* isa;
   const tt_gemm_kernel_t* kernel;
   const tt_gemm_source_t* source;
-  size_t acc_bytes, element_bytes, c_bytes;   // an element
+  size_t acc_bytes, element_bytes, c_bytes;  // an element
   bool few, direct, shared, buffered, serial;
-  bool bytes;                      // S8, U8: chunks of k in f32, exactly, added up in S32
-  int64_t f;                       // few: rows there is a kernel for, m or the next
-  int64_t parts;                   // few: tasks over the chunks of k, each chunk's sums apart; 1: sums in place
-  int64_t batch;                   // products
-  int64_t kc;                      // TT_GEMM_KC; bytes: as many products as are exact in f32
+  bool bytes;  // S8, U8: chunks of k in f32, exactly, added up in S32
+  int64_t f;  // few: rows there is a kernel for, m or the next
+  int64_t parts;  // few: tasks over the chunks of k, each chunk's sums apart; 1: sums in place
+  int64_t batch;  // products
+  int64_t kc;  // TT_GEMM_KC; bytes: as many products as are exact in f32
   int64_t tm, tn, m_tiles, n_tiles;
-  int64_t group, groups;           // products a task; tasks over the batch
-  size_t a_at, b_at, c_at, slot_bytes;        // of one slot's scratch
-  size_t shared_bytes;             // B packed by all tasks for all tasks
+  int64_t group, groups;  // products a task; tasks over the batch
+  size_t a_at, b_at, c_at, slot_bytes;  // of one slot's scratch
+  size_t shared_bytes;  // B packed by all tasks for all tasks
 } plan_t;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 static int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
-#define SWAP(x, y) do { __typeof__(x) t_ = (x); (x) = (y); (y) = t_; } while (0)
+#define SWAP(x, y)          \
+  do {                      \
+    __typeof__(x) t_ = (x); \
+    (x) = (y);              \
+    (y) = t_;               \
+  } while (0)
 
 static void transpose(tt_gemm_t* g) {
   SWAP(g->a, g->b);
@@ -186,16 +197,23 @@ static void plan_tiles(plan_t* p) {
   p->serial = flops * (double)p->batch < kSerialFlops;
   // Operands where they lie, if they fit the caches and their rows do not fall on one another there.
   const int64_t eb = (int64_t)p->acc_bytes;
-  p->direct = p->acc_bytes == p->element_bytes && g->b_cs == 1 && g->k <= p->kc && g->n * g->k * eb <= 262144 && g->m <= 256 &&
-              (g->m <= 4 || g->a_rs * eb % 2048 != 0) && (g->k <= 4 || g->b_rs * eb % 2048 != 0);
+  p->direct = p->acc_bytes == p->element_bytes && g->b_cs == 1 && g->k <= p->kc &&
+              g->n * g->k * eb <= 262144 && g->m <= 256 && (g->m <= 4 || g->a_rs * eb % 2048 != 0) &&
+              (g->k <= 4 || g->b_rs * eb % 2048 != 0);
   p->shared = can_share && p->m_tiles > 1 && !p->direct;
-  p->shared_bytes = p->shared ? tt_align_up((size_t)(round_up(g->n, p->kernel->nr) * g->k) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64) : 0;
+  p->shared_bytes =
+      p->shared ? tt_align_up(
+                      (size_t)(round_up(g->n, p->kernel->nr) * g->k) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64)
+                : 0;
   const int64_t depth = TT_MIN(g->k, p->kc);
   const int64_t mc = TT_MIN(p->tm, kMcPanels * p->kernel->mr);
   p->a_at = 0;
   p->b_at = tt_align_up((size_t)(mc * depth) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
-  p->c_at = p->b_at + (p->shared ? 0 : tt_align_up((size_t)(p->tn * depth) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64));
-  p->slot_bytes = p->c_at + (p->buffered ? tt_align_up((size_t)(p->tm * p->tn) * p->acc_bytes, 64) * (p->bytes ? 2 : 1) : 0);
+  p->c_at = p->b_at +
+            (p->shared ? 0 : tt_align_up((size_t)(p->tn * depth) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64));
+  p->slot_bytes =
+      p->c_at +
+      (p->buffered ? tt_align_up((size_t)(p->tm * p->tn) * p->acc_bytes, 64) * (p->bytes ? 2 : 1) : 0);
 }
 
 static void plan_few(plan_t* p) {
@@ -207,7 +225,8 @@ static void plan_few(plan_t* p) {
   int64_t strip = round_up(ceil_div(g->n, TT_MAX(1, ceil_div(8, p->batch))), 64);
   p->tn = TT_MIN(TT_MAX(strip, least), most);
   p->parts = 1;
-  if (g->b_cs == 1 && p->batch == 1 && chunks > 1) {   // long runs of rows in memory: split k instead of columns
+  if (g->b_cs == 1 && p->batch == 1 &&
+      chunks > 1) {  // long runs of rows in memory: split k instead of columns
     p->tn = TT_MIN(round_up(g->n, 64), most);
     p->parts = chunks;
   }
@@ -215,12 +234,14 @@ static void plan_few(plan_t* p) {
   p->m_tiles = p->parts;
   p->n_tiles = ceil_div(g->n, p->tn);
   p->group = 1;
-  if (p->n_tiles == 1 && bytes < 131072) p->group = TT_MAX(1, TT_MIN((int64_t)(131072 / bytes), ceil_div(p->batch, 8)));
+  if (p->n_tiles == 1 && bytes < 131072)
+    p->group = TT_MAX(1, TT_MIN((int64_t)(131072 / bytes), ceil_div(p->batch, 8)));
   p->serial = bytes * (double)p->batch < 131072;
   p->a_at = 0;
   p->c_at = tt_align_up((size_t)(p->f * g->k) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
   p->slot_bytes = p->c_at + (p->parts > 1 ? 0 : tt_align_up((size_t)(p->f * p->tn) * p->acc_bytes, 64));
-  p->shared_bytes = p->parts > 1 ? tt_align_up((size_t)(p->parts * p->n_tiles * p->f * p->tn) * p->acc_bytes, 64) : 0;
+  p->shared_bytes =
+      p->parts > 1 ? tt_align_up((size_t)(p->parts * p->n_tiles * p->f * p->tn) * p->acc_bytes, 64) : 0;
 }
 
 static void plan_make(plan_t* p, const tt_gemm_t* given) {
@@ -229,20 +250,22 @@ static void plan_make(plan_t* p, const tt_gemm_t* given) {
   tt_gemm_t* g = &p->g;
   fold_batch(g);
   settle_strides(g);
-  if ((g->n < g->m && g->n <= TT_GEMM_MAX_FEW) || (g->c_cs != 1 && g->c_rs == 1 && g->m > TT_GEMM_MAX_FEW)) transpose(g);
+  if ((g->n < g->m && g->n <= TT_GEMM_MAX_FEW) || (g->c_cs != 1 && g->c_rs == 1 && g->m > TT_GEMM_MAX_FEW))
+    transpose(g);
   settle_strides(g);
   p->isa = tt_gemm_isa();
   p->kernel = g->dtype == TT_DTYPE_F64 ? &p->isa->f64 : &p->isa->f32;
   p->source = source_of(p->isa, g->dtype);
   p->acc_bytes = g->dtype == TT_DTYPE_F64 ? 8 : 4;
   p->bytes = g->dtype == TT_DTYPE_S8 || g->dtype == TT_DTYPE_U8;
-  p->kc = p->bytes ? 256 : TT_GEMM_KC;   // 256 * 255 * 255 < 2^24
+  p->kc = p->bytes ? 256 : TT_GEMM_KC;  // 256 * 255 * 255 < 2^24
   p->element_bytes = tt_dtype_bytes(g->dtype);
   p->c_bytes = tt_dtype_bytes(g->c_dtype);
   p->batch = 1;
   for (uint32_t i = 0; i < g->batch_rank; ++i) p->batch *= g->batch[i];
   p->buffered = p->c_bytes != p->acc_bytes || g->c_cs != 1 || p->bytes;
-  p->few = !p->bytes && g->m <= TT_GEMM_MAX_FEW && g->n * g->k >= kFewMinWork && (g->b_cs == 1 || g->b_rs == 1);
+  p->few =
+      !p->bytes && g->m <= TT_GEMM_MAX_FEW && g->n * g->k >= kFewMinWork && (g->b_cs == 1 || g->b_rs == 1);
   if (p->few) plan_few(p);
   else plan_tiles(p);
   p->groups = ceil_div(p->batch, p->group);
@@ -253,7 +276,7 @@ typedef struct run_s {
   plan_t plan;
   char* scratch;
 } run_t;
-typedef struct item_s {            // one product
+typedef struct item_s {  // one product
   const char *a, *b;
   char* c;
 } item_t;
@@ -276,7 +299,8 @@ static void store_c(const plan_t* p, const char* acc, int64_t stride, int64_t ro
   const tt_gemm_t* g = &p->g;
   const tt_dtype_t acc_dtype = p->acc_bytes == 8 ? TT_DTYPE_F64 : TT_DTYPE_F32;
   const int64_t cb = (int64_t)p->c_bytes, ab = (int64_t)p->acc_bytes;
-  const tt_k_unary_fn_t convert = g->c_dtype == acc_dtype || p->bytes ? NULL : tt_k_convert(acc_dtype, g->c_dtype);
+  const tt_k_unary_fn_t convert =
+      g->c_dtype == acc_dtype || p->bytes ? NULL : tt_k_convert(acc_dtype, g->c_dtype);
   for (int64_t i = 0; i < rows; ++i) {
     const char* from = acc + i * stride * ab;
     char* to = c + i * g->c_rs * cb;
@@ -310,8 +334,8 @@ static void pack_b(const plan_t* p, const char* b, int64_t depth, int64_t cols, 
   for (int64_t k = 0; k < depth; k += step) {
     const int64_t rows = TT_MIN(depth - k, step);
     for (int64_t j = 0; j < cols; j += nr) {
-      p->source->pack(out + (j * depth + k * nr) * ab, nr, b + (j * g->b_cs + k * g->b_rs) * eb, g->b_cs, g->b_rs,
-                      TT_MIN(cols - j, nr), rows);
+      p->source->pack(out + (j * depth + k * nr) * ab, nr, b + (j * g->b_cs + k * g->b_rs) * eb, g->b_cs,
+                      g->b_rs, TT_MIN(cols - j, nr), rows);
     }
   }
 }
@@ -348,17 +372,19 @@ static void tile_run(const plan_t* p, const char* shared, char* slot, item_t ite
     for (int64_t i0 = 0; i0 < rows; i0 += mc) {
       const int64_t block = TT_MIN(mc, rows - i0);
       for (int64_t i = 0; i < block; i += mr) {
-        p->source->pack(packed_a + i * depth * ab, mr, a + ((i0 + i) * g->a_rs + k * g->a_cs) * eb, g->a_rs, g->a_cs,
-                        TT_MIN(mr, block - i), depth);
+        p->source->pack(packed_a + i * depth * ab, mr, a + ((i0 + i) * g->a_rs + k * g->a_cs) * eb, g->a_rs,
+                        g->a_cs, TT_MIN(mr, block - i), depth);
       }
       for (int64_t i = 0; i < block; i += mr) {
         for (int64_t j = 0; j < cols; j += nr) {
-          kernel->run(depth, packed_a + i * depth * ab, packed_b + j * depth * ab, c + ((i0 + i) * c_rs + j) * ab, c_rs,
-                      TT_MIN(mr, block - i), TT_MIN(nr, cols - j), add);
+          kernel->run(depth, packed_a + i * depth * ab, packed_b + j * depth * ab,
+                      c + ((i0 + i) * c_rs + j) * ab, c_rs, TT_MIN(mr, block - i), TT_MIN(nr, cols - j), add);
         }
       }
     }
-    if (p->bytes) add_chunk((int32_t*)(void*)sums, (const float*)(const void*)c, c_rs, rows, cols, k == 0 && !g->accumulate);
+    if (p->bytes)
+      add_chunk((int32_t*)(void*)sums, (const float*)(const void*)c, c_rs, rows, cols,
+                k == 0 && !g->accumulate);
   }
   if (p->buffered) store_c(p, sums, c_rs, rows, cols, final_c);
 }
@@ -373,8 +399,9 @@ static void direct_run(const plan_t* p, char* slot, item_t item, int64_t m0, int
   if (p->buffered && g->accumulate) load_c(p, final_c, rows, cols, c, c_rs);
   for (int64_t j = 0; j < cols; j += nr) {
     for (int64_t i = 0; i < rows; i += mr) {
-      p->kernel->run_strided(g->k, item.a + (m0 + i) * g->a_rs * ab, g->a_rs, g->a_cs, item.b + (n0 + j) * ab, g->b_rs,
-                             c + (i * c_rs + j) * ab, c_rs, TT_MIN(mr, rows - i), TT_MIN(nr, cols - j), g->accumulate);
+      p->kernel->run_strided(g->k, item.a + (m0 + i) * g->a_rs * ab, g->a_rs, g->a_cs, item.b + (n0 + j) * ab,
+                             g->b_rs, c + (i * c_rs + j) * ab, c_rs, TT_MIN(mr, rows - i),
+                             TT_MIN(nr, cols - j), g->accumulate);
     }
   }
   if (p->buffered) store_c(p, c, c_rs, rows, cols, final_c);
@@ -394,14 +421,15 @@ static void few_run(const plan_t* p, char* slot, item_t item, int64_t n0) {
   char* final_c = item.c + (n0 * g->c_cs) * (int64_t)p->c_bytes;
   if (g->accumulate) load_c(p, final_c, g->m, cols, acc, cols);
   const char *a = few_pack(p, slot + p->a_at, item.a, 0, g->k), *b = item.b + n0 * g->b_cs * eb;
-  // columns: all of k for a few columns, so that memory is read in long runs; rows: all columns for a chunk of k
+  // columns: all of k for a few columns, so that memory is read in long runs; rows: all columns for a chunk
+  // of k
   const bool rows = g->b_cs == 1;
   const int64_t width = rows ? cols : 32;
   for (int64_t j = 0; j < cols; j += width) {
     for (int64_t k = 0; k < g->k; k += p->kc) {
-      (rows ? p->source->few_rows : p->source->few_columns)(p->f, a + k * p->f * ab, b + (k * g->b_rs + j * g->b_cs) * eb, rows ? g->b_rs : g->b_cs,
-                                                            TT_MIN(g->k - k, p->kc), TT_MIN(width, cols - j), acc + j * ab, cols,
-                                                            k > 0 || g->accumulate);
+      (rows ? p->source->few_rows : p->source->few_columns)(
+          p->f, a + k * p->f * ab, b + (k * g->b_rs + j * g->b_cs) * eb, rows ? g->b_rs : g->b_cs,
+          TT_MIN(g->k - k, p->kc), TT_MIN(width, cols - j), acc + j * ab, cols, k > 0 || g->accumulate);
     }
   }
   store_c(p, acc, cols, g->m, cols, final_c);
@@ -409,7 +437,8 @@ static void few_run(const plan_t* p, char* slot, item_t item, int64_t n0) {
 // One chunk of k on its own: s_i of gemm.h.
 static void few_part(const plan_t* p, char* sums, char* slot, int64_t part, int64_t strip) {
   const tt_gemm_t* g = &p->g;
-  const int64_t eb = (int64_t)p->element_bytes, n0 = strip * p->tn, cols = TT_MIN(p->tn, g->n - n0), k = part * p->kc;
+  const int64_t eb = (int64_t)p->element_bytes, n0 = strip * p->tn, cols = TT_MIN(p->tn, g->n - n0),
+                k = part * p->kc;
   const int64_t depth = TT_MIN(g->k - k, p->kc);
   const char* a = few_pack(p, slot + p->a_at, g->a, k, depth);
   p->source->few_rows(p->f, a, (const char*)g->b + (k * g->b_rs + n0) * eb, g->b_rs, depth, cols,
@@ -420,19 +449,22 @@ static void few_merge(void* self, size_t slot, size_t strip) {
   run_t* r = self;
   const plan_t* p = &r->plan;
   const tt_gemm_t* g = &p->g;
-  const int64_t n0 = (int64_t)strip * p->tn, cols = TT_MIN(p->tn, g->n - n0), count = g->m * cols, step = p->f * p->tn;
+  const int64_t n0 = (int64_t)strip * p->tn, cols = TT_MIN(p->tn, g->n - n0), count = g->m * cols,
+                step = p->f * p->tn;
   char* acc = r->scratch + (int64_t)strip * p->parts * step * (int64_t)p->acc_bytes;
   char* final_c = (char*)g->c + n0 * g->c_cs * (int64_t)p->c_bytes;
   const tt_k_binary_fn_t add = tt_k_binary(TT_OP_ADD, p->acc_bytes == 8 ? TT_DTYPE_F64 : TT_DTYPE_F32);
-  if (g->accumulate) {               // C stands before s_0
+  if (g->accumulate) {  // C stands before s_0
     for (int64_t i = 0; i < g->m; ++i) {
       for (int64_t j = 0; j < cols; ++j) {
-        char *x = acc + (i * cols + j) * (int64_t)p->acc_bytes, *c = final_c + (i * g->c_rs + j * g->c_cs) * (int64_t)p->acc_bytes;
+        char *x = acc + (i * cols + j) * (int64_t)p->acc_bytes,
+             *c = final_c + (i * g->c_rs + j * g->c_cs) * (int64_t)p->acc_bytes;
         add(x, c, x, 1);
       }
     }
   }
-  for (int64_t part = 1; part < p->parts; ++part) add(acc, acc, acc + part * step * (int64_t)p->acc_bytes, (size_t)count);
+  for (int64_t part = 1; part < p->parts; ++part)
+    add(acc, acc, acc + part * step * (int64_t)p->acc_bytes, (size_t)count);
   store_c(p, acc, cols, g->m, cols, final_c);
 }
 
@@ -443,8 +475,10 @@ static void shared_task(void* self, size_t slot, size_t task) {
   run_t* r = self;
   const plan_t* p = &r->plan;
   const tt_gemm_t* g = &p->g;
-  const int64_t nr = p->kernel->nr, eb = (int64_t)p->element_bytes, parts = ceil_div(g->n, kSharedPanels * nr);
-  const int64_t k = (int64_t)task / parts * p->kc, n = (int64_t)task % parts * kSharedPanels * nr, depth = TT_MIN(g->k - k, p->kc);
+  const int64_t nr = p->kernel->nr, eb = (int64_t)p->element_bytes,
+                parts = ceil_div(g->n, kSharedPanels * nr);
+  const int64_t k = (int64_t)task / parts * p->kc, n = (int64_t)task % parts * kSharedPanels * nr,
+                depth = TT_MIN(g->k - k, p->kc);
   pack_b(p, (const char*)g->b + (k * g->b_rs + n * g->b_cs) * eb, depth, TT_MIN(kSharedPanels * nr, g->n - n),
          r->scratch + (k * round_up(g->n, nr) + n * depth) * (int64_t)p->acc_bytes);
 }
@@ -513,7 +547,9 @@ void tt_gemm_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
   const tt_gemm_t* own = &r.plan.g;
   if (r.plan.serial) pool = NULL;
   if (r.plan.shared) {
-    tt_gemm_tasks(pool, (size_t)(ceil_div(own->k, r.plan.kc) * ceil_div(own->n, kSharedPanels * r.plan.kernel->nr)), shared_task, &r);
+    tt_gemm_tasks(pool,
+                  (size_t)(ceil_div(own->k, r.plan.kc) * ceil_div(own->n, kSharedPanels * r.plan.kernel->nr)),
+                  shared_task, &r);
   }
   tt_gemm_tasks(pool, (size_t)(r.plan.groups * r.plan.m_tiles * r.plan.n_tiles), task_run, &r);
   if (r.plan.parts > 1) tt_gemm_tasks(own->n < 16384 ? NULL : pool, (size_t)r.plan.n_tiles, few_merge, &r);

@@ -34,8 +34,12 @@ static inline __attribute__((always_inline)) void transpose_f64(__m256d* r) {
 }
 static const int32_t mask32[16] = {-1, -1, -1, -1, -1, -1, -1, -1, 0, 0, 0, 0, 0, 0, 0, 0};
 static const int64_t mask64[8] = {-1, -1, -1, -1, 0, 0, 0, 0};
-static inline __m256i first32(int64_t n) { return _mm256_loadu_si256((const __m256i*)(const void*)(mask32 + 8 - n)); }
-static inline __m256i first64(int64_t n) { return _mm256_loadu_si256((const __m256i*)(const void*)(mask64 + 4 - n)); }
+static inline __m256i first32(int64_t n) {
+  return _mm256_loadu_si256((const __m256i*)(const void*)(mask32 + 8 - n));
+}
+static inline __m256i first64(int64_t n) {
+  return _mm256_loadu_si256((const __m256i*)(const void*)(mask64 + 4 - n));
+}
 // Plain stores: masked ones are slow on some CPUs.
 static inline void store_part_f32(float* p, int64_t n, __m256 v) {
   __m128 x = _mm256_castps256_ps128(v);
@@ -106,7 +110,9 @@ static inline __m128i load16_part(const uint16_t* p, int64_t n) {
   memcpy(x, p, (size_t)n * 2);
   return load16(x);
 }
-static inline __m256 widen_bf16(__m128i x) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16)); }
+static inline __m256 widen_bf16(__m128i x) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16));
+}
 static inline float bf16_get(const uint16_t* p) {
   const uint32_t bits = (uint32_t)*p << 16;
   float x;

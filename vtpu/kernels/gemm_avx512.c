@@ -36,7 +36,9 @@
 #undef S_LOAD_PART
 #undef S_GET
 
-static inline __m512 widen_bf16(__m256i x) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16)); }
+static inline __m512 widen_bf16(__m256i x) {
+  return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16));
+}
 static inline float bf16_get(const uint16_t* p) {
   const uint32_t bits = (uint32_t)*p << 16;
   float x;
@@ -47,21 +49,21 @@ static inline float bf16_get(const uint16_t* p) {
 #define SOURCE(x) f32_from_bf16_##x
 // Pairs of bf16 are transposed as 32 bits: half the shuffles. Even k are the low halves, odd k the high ones.
 #define COLUMN_BLOCK_STEPS 32
-#define COLUMN_BLOCK(at, few)                                                                                       \
-  __m512 r[16];                                                                                                     \
-  _Pragma("GCC unroll 16") for (int64_t x = 0; x < 16; ++x) {                                                       \
-    r[x] = _mm512_loadu_ps((at) + x * ls);                                                                          \
-    PREFETCH((at) + x * ls + 256);                                                                                  \
-  }                                                                                                                 \
-  transpose_f32(r);                                                                                                 \
-  _Pragma("GCC unroll 16") for (int64_t x = 0; x < 16; ++x) {                                                       \
-    const __m512i pair = _mm512_castps_si512(r[x]);                                                                 \
-    const __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(pair, 16));                                           \
-    const __m512 odd = _mm512_castsi512_ps(_mm512_and_si512(pair, _mm512_set1_epi32(-65536)));                      \
-    _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) {                                                           \
-      sum[m] = _mm512_fmadd_ps(_mm512_set1_ps((few)[2 * x * f + m]), even, sum[m]);                                 \
-      sum[m] = _mm512_fmadd_ps(_mm512_set1_ps((few)[(2 * x + 1) * f + m]), odd, sum[m]);                            \
-    }                                                                                                               \
+#define COLUMN_BLOCK(at, few)                                                                  \
+  __m512 r[16];                                                                                \
+  _Pragma("GCC unroll 16") for (int64_t x = 0; x < 16; ++x) {                                  \
+    r[x] = _mm512_loadu_ps((at) + x * ls);                                                     \
+    PREFETCH((at) + x * ls + 256);                                                             \
+  }                                                                                            \
+  transpose_f32(r);                                                                            \
+  _Pragma("GCC unroll 16") for (int64_t x = 0; x < 16; ++x) {                                  \
+    const __m512i pair = _mm512_castps_si512(r[x]);                                            \
+    const __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(pair, 16));                      \
+    const __m512 odd = _mm512_castsi512_ps(_mm512_and_si512(pair, _mm512_set1_epi32(-65536))); \
+    _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) {                                      \
+      sum[m] = _mm512_fmadd_ps(_mm512_set1_ps((few)[2 * x * f + m]), even, sum[m]);            \
+      sum[m] = _mm512_fmadd_ps(_mm512_set1_ps((few)[(2 * x + 1) * f + m]), odd, sum[m]);       \
+    }                                                                                          \
   }
 #define S_LOAD(p) widen_bf16(_mm256_loadu_si256((const __m256i*)(const void*)(p)))
 #define S_LOAD_PART(p, n) widen_bf16(_mm256_maskz_loadu_epi16((__mmask16)((1u << (n)) - 1), p))

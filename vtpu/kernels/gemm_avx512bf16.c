@@ -4,13 +4,14 @@
 
 #include "kernels/gemm_tile.h"
 
-typedef tt_gemm_tile_call_t call_t;   // here 1 x 1..4 or 2 x 1..2 panels
+typedef tt_gemm_tile_call_t call_t;  // here 1 x 1..4 or 2 x 1..2 panels
 #define BEGIN() (void)0
 #define END() (void)0
 
 static void one_tile(int64_t tiles, const char* a, const char* b, float* c, int64_t ld, bool first) {
   __m512 sum[16];
-  _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) sum[i] = first ? _mm512_setzero_ps() : _mm512_loadu_ps(c + i * ld);
+  _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) sum[i] =
+      first ? _mm512_setzero_ps() : _mm512_loadu_ps(c + i * ld);
   for (int64_t k = 0; k < tiles; ++k, a += 1024) {
     for (int64_t x = 0; x < 16; ++x, b += 64) {
       const __m512bh y = (__m512bh)_mm512_load_si512(b);
@@ -26,7 +27,8 @@ static void one_tile(int64_t tiles, const char* a, const char* b, float* c, int6
 static void compute(const call_t* c) {
   for (int i = 0; i < c->rows; ++i) {
     for (int j = 0; j < c->cols; ++j) {
-      one_tile(c->tiles, c->a + i * c->a_panel, c->b + j * c->b_panel, c->c + i * 16 * c->ld + j * 16, c->ld, c->first);
+      one_tile(c->tiles, c->a + i * c->a_panel, c->b + j * c->b_panel, c->c + i * 16 * c->ld + j * 16, c->ld,
+               c->first);
     }
   }
 }

@@ -1,9 +1,10 @@
 // The register-tiled kernel for one element type and ISA. Included with
-//   T, V (a vector of W lanes), MR, NAME(x), V_ZERO(), V_LOAD(p), V_STORE(p, v), V_LOAD_PART(p, n), V_STORE_PART(p, n, v),
-//   V_SET1(x), V_FMA(x, y, z), V_ADD(x, y). Two vectors a row: NR = 2 W.
+//   T, V (a vector of W lanes), MR, NAME(x), V_ZERO(), V_LOAD(p), V_STORE(p, v), V_LOAD_PART(p, n),
+//   V_STORE_PART(p, n, v), V_SET1(x), V_FMA(x, y, z), V_ADD(x, y). Two vectors a row: NR = 2 W.
 // Every accumulator is one chain of FMAs over k; see gemm.h.
 
-static inline __attribute__((always_inline)) void NAME(finish)(V (*acc)[2], T* c, int64_t c_rs, const int rows, const int vectors,
+static inline __attribute__((always_inline)) void NAME(finish)(V (*acc)[2], T* c, int64_t c_rs,
+                                                               const int rows, const int vectors,
                                                                int64_t cols, bool accumulate) {
   const int64_t last = cols - (vectors - 1) * W;
   if (last == W) {
@@ -19,13 +20,15 @@ static inline __attribute__((always_inline)) void NAME(finish)(V (*acc)[2], T* c
     T* at = c + i * c_rs;
     if (vectors == 2) V_STORE(at, accumulate ? V_ADD(V_LOAD(at), acc[i][0]) : acc[i][0]);
     at += (vectors - 1) * W;
-    V_STORE_PART(at, last, accumulate ? V_ADD(V_LOAD_PART(at, last), acc[i][vectors - 1]) : acc[i][vectors - 1]);
+    V_STORE_PART(at, last,
+                 accumulate ? V_ADD(V_LOAD_PART(at, last), acc[i][vectors - 1]) : acc[i][vectors - 1]);
   }
 }
 
-static inline __attribute__((always_inline)) void NAME(tile)(int64_t k, const T* a, int64_t a_rs, int64_t a_cs, const T* b, int64_t b_rs,
-                                                             T* c, int64_t c_rs, const int rows, const int vectors, int64_t cols,
-                                                             bool accumulate, const bool part) {
+static inline __attribute__((always_inline)) void NAME(tile)(int64_t k, const T* a, int64_t a_rs,
+                                                             int64_t a_cs, const T* b, int64_t b_rs, T* c,
+                                                             int64_t c_rs, const int rows, const int vectors,
+                                                             int64_t cols, bool accumulate, const bool part) {
   V acc[MR][2];
   const int64_t last = cols - (vectors - 1) * W;
   _Pragma("GCC unroll 16") for (int i = 0; i < rows; ++i) {
@@ -51,17 +54,19 @@ static inline __attribute__((always_inline)) void NAME(tile)(int64_t k, const T*
 }
 
 // One function a number of rows and vectors, packed and strided.
-typedef void (*NAME(packed_fn))(int64_t k, const T* a, const T* b, T* c, int64_t c_rs, int64_t cols, bool accumulate);
-typedef void (*NAME(strided_fn))(int64_t k, const T* a, int64_t a_rs, int64_t a_cs, const T* b, int64_t b_rs, T* c, int64_t c_rs,
-                                 int64_t cols, bool accumulate);
-#define TILE(r, v)                                                                                                               \
-  static void NAME(packed_##r##_##v)(int64_t k, const T* a, const T* b, T* c, int64_t c_rs, int64_t cols, bool accumulate) {     \
-    NAME(tile)(k, a, 1, MR, b, 2 * W, c, c_rs, r, v, cols, accumulate, false);                                                   \
-  }                                                                                                                              \
-  static void NAME(strided_##r##_##v)(int64_t k, const T* a, int64_t a_rs, int64_t a_cs, const T* b, int64_t b_rs, T* c,         \
-                                      int64_t c_rs, int64_t cols, bool accumulate) {                                             \
-    if (cols == v * W) NAME(tile)(k, a, a_rs, a_cs, b, b_rs, c, c_rs, r, v, cols, accumulate, false);                            \
-    else NAME(tile)(k, a, a_rs, a_cs, b, b_rs, c, c_rs, r, v, cols, accumulate, true);                                           \
+typedef void (*NAME(packed_fn))(int64_t k, const T* a, const T* b, T* c, int64_t c_rs, int64_t cols,
+                                bool accumulate);
+typedef void (*NAME(strided_fn))(int64_t k, const T* a, int64_t a_rs, int64_t a_cs, const T* b, int64_t b_rs,
+                                 T* c, int64_t c_rs, int64_t cols, bool accumulate);
+#define TILE(r, v)                                                                                        \
+  static void NAME(packed_##r##_##v)(int64_t k, const T* a, const T* b, T* c, int64_t c_rs, int64_t cols, \
+                                     bool accumulate) {                                                   \
+    NAME(tile)(k, a, 1, MR, b, 2 * W, c, c_rs, r, v, cols, accumulate, false);                            \
+  }                                                                                                       \
+  static void NAME(strided_##r##_##v)(int64_t k, const T* a, int64_t a_rs, int64_t a_cs, const T* b,      \
+                                      int64_t b_rs, T* c, int64_t c_rs, int64_t cols, bool accumulate) {  \
+    if (cols == v * W) NAME(tile)(k, a, a_rs, a_cs, b, b_rs, c, c_rs, r, v, cols, accumulate, false);     \
+    else NAME(tile)(k, a, a_rs, a_cs, b, b_rs, c, c_rs, r, v, cols, accumulate, true);                    \
   }
 #if MR == 14
 #define TILE_ROWS(X) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14)
@@ -80,10 +85,12 @@ static const NAME(strided_fn) NAME(strided_tiles)[MR][2] = {TILE_ROWS(STRIDED_EN
 #undef PACKED_ENTRY
 #undef STRIDED_ENTRY
 
-static void NAME(run)(int64_t k, const void* a, const void* b, void* c, int64_t c_rs, int64_t rows, int64_t cols, bool accumulate) {
+static void NAME(run)(int64_t k, const void* a, const void* b, void* c, int64_t c_rs, int64_t rows,
+                      int64_t cols, bool accumulate) {
   NAME(packed_tiles)[rows - 1][cols > W](k, a, b, c, c_rs, cols, accumulate);
 }
-static void NAME(run_strided)(int64_t k, const void* a, int64_t a_rs, int64_t a_cs, const void* b, int64_t b_rs, void* c, int64_t c_rs,
-                              int64_t rows, int64_t cols, bool accumulate) {
+static void NAME(run_strided)(int64_t k, const void* a, int64_t a_rs, int64_t a_cs, const void* b,
+                              int64_t b_rs, void* c, int64_t c_rs, int64_t rows, int64_t cols,
+                              bool accumulate) {
   NAME(strided_tiles)[rows - 1][cols > W](k, a, a_rs, a_cs, b, b_rs, c, c_rs, cols, accumulate);
 }

@@ -1,16 +1,20 @@
-// Packing and few-row products from one source type S, widened to T. Included with what gemm_kernel_impl.h takes, and
+// Packing and few-row products from one source type S, widened to T. Included with what gemm_kernel_impl.h
+// takes, and
 //   S, SOURCE(x) (names), S_LOAD(p), S_LOAD_PART(p, n) (V of T lanes; zeros past n), S_GET(p) (T), and
 //   V_TRANSPOSE(r) (V r[W], in place), PREFETCH(p).
 
 // Rows at[x * ls + 0..steps) of the first `lanes` x, transposed to out[step * W + x].
-static __attribute__((noinline)) void SOURCE(edge_block)(const S* at, int64_t ls, int64_t lanes, int64_t steps, T* out) {
+static __attribute__((noinline)) void SOURCE(edge_block)(const S* at, int64_t ls, int64_t lanes,
+                                                         int64_t steps, T* out) {
   V r[W];
-  _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) r[x] = x < lanes ? S_LOAD_PART(at + x * ls, steps) : V_ZERO();
+  _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) r[x] =
+      x < lanes ? S_LOAD_PART(at + x * ls, steps) : V_ZERO();
   V_TRANSPOSE(r);
   _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) V_STORE(out + x * W, r[x]);
 }
 
-static inline __attribute__((always_inline)) void SOURCE(pack_rows)(T* d, int64_t width, const S* s, int64_t ks, int64_t count,
+static inline __attribute__((always_inline)) void SOURCE(pack_rows)(T* d, int64_t width, const S* s,
+                                                                    int64_t ks, int64_t count,
                                                                     int64_t depth) {
   const int64_t whole = count / W * W, part = count - whole;
   for (int64_t k = 0; k < depth; ++k, d += width, s += ks) {
@@ -28,7 +32,8 @@ static inline __attribute__((always_inline)) void SOURCE(pack_rows)(T* d, int64_
     }
   }
 }
-static inline __attribute__((always_inline)) void SOURCE(pack_columns)(T* d, int64_t width, const S* s, int64_t ws, int64_t count,
+static inline __attribute__((always_inline)) void SOURCE(pack_columns)(T* d, int64_t width, const S* s,
+                                                                       int64_t ws, int64_t count,
                                                                        int64_t depth) {
   for (int64_t i = 0; i < width; i += W) {
     const int64_t rows = TT_MIN(count - i, (int64_t)W), lanes = TT_MIN(width - i, (int64_t)W);
@@ -40,9 +45,10 @@ static inline __attribute__((always_inline)) void SOURCE(pack_columns)(T* d, int
     for (int64_t k = 0; k < depth; k += W) {
       const int64_t steps = TT_MIN(depth - k, (int64_t)W);
       T* out = d + k * width + i;
-      if (TT_LIKELY((rows == W || rows == MR % W) && steps == W)) {   // the two heights in full panels
+      if (TT_LIKELY((rows == W || rows == MR % W) && steps == W)) {  // the two heights in full panels
         V r[W];
-        _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) r[x] = x < MR % W || rows == W ? S_LOAD(at + x * ws + k) : V_ZERO();
+        _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) r[x] =
+            x < MR % W || rows == W ? S_LOAD(at + x * ws + k) : V_ZERO();
         V_TRANSPOSE(r);
         if (lanes == W) {
           _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) V_STORE(out + x * width, r[x]);
@@ -57,7 +63,8 @@ static inline __attribute__((always_inline)) void SOURCE(pack_columns)(T* d, int
     }
   }
 }
-static void SOURCE(pack)(void* dst, int64_t width, const void* src, int64_t ws, int64_t ks, int64_t count, int64_t depth) {
+static void SOURCE(pack)(void* dst, int64_t width, const void* src, int64_t ws, int64_t ks, int64_t count,
+                         int64_t depth) {
   T* d = dst;
   const S* s = src;
   if (width == 1) {
@@ -82,8 +89,9 @@ static void SOURCE(pack)(void* dst, int64_t width, const void* src, int64_t ws, 
 
 // ---- products with few rows: L is read once and never packed ---------------------------------------
 enum { SOURCE(kRows) = 8 };
-static inline __attribute__((always_inline)) void SOURCE(few_pass)(const int f, const int depth, const T* few, const S* l, int64_t ls,
-                                                                   int64_t n, T* acc, int64_t acc_stride, const bool ahead) {
+static inline __attribute__((always_inline)) void SOURCE(few_pass)(const int f, const int depth, const T* few,
+                                                                   const S* l, int64_t ls, int64_t n, T* acc,
+                                                                   int64_t acc_stride, const bool ahead) {
   int64_t j = 0;
   for (; j + W <= n; j += W) {
     V x[SOURCE(kRows)];
@@ -101,13 +109,15 @@ static inline __attribute__((always_inline)) void SOURCE(few_pass)(const int f, 
     const int64_t part = n - j;
     for (int m = 0; m < f; ++m) {
       V sum = V_LOAD_PART(acc + m * acc_stride + j, part);
-      for (int r = 0; r < depth; ++r) sum = V_FMA(V_SET1(few[r * f + m]), S_LOAD_PART(l + r * ls + j, part), sum);
+      for (int r = 0; r < depth; ++r)
+        sum = V_FMA(V_SET1(few[r * f + m]), S_LOAD_PART(l + r * ls + j, part), sum);
       V_STORE_PART(acc + m * acc_stride + j, part, sum);
     }
   }
 }
-static inline __attribute__((always_inline)) void SOURCE(few_rows_of)(const int f, const T* few, const S* l, int64_t ls, int64_t depth,
-                                                                      int64_t n, T* acc, int64_t acc_stride) {
+static inline __attribute__((always_inline)) void SOURCE(few_rows_of)(const int f, const T* few, const S* l,
+                                                                      int64_t ls, int64_t depth, int64_t n,
+                                                                      T* acc, int64_t acc_stride) {
   int64_t k = 0;
   for (; k + 2 * SOURCE(kRows) <= depth; k += SOURCE(kRows)) {
     SOURCE(few_pass)(f, SOURCE(kRows), few + k * f, l + k * ls, ls, n, acc, acc_stride, true);
@@ -120,19 +130,22 @@ static inline __attribute__((always_inline)) void SOURCE(few_rows_of)(const int 
 #ifndef COLUMN_BLOCK
 // W columns over W of k: sum[m] += few[k, m] * L[k, columns], k in order.
 #define COLUMN_BLOCK_STEPS W
-#define COLUMN_BLOCK(at, few)                                                                                       \
-  V r[W];                                                                                                           \
-  _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) {                                                        \
-    r[x] = S_LOAD((at) + x * ls);                                                                                   \
-    PREFETCH((at) + x * ls + 512 / (int64_t)sizeof(S));                                                             \
-  }                                                                                                                 \
-  V_TRANSPOSE(r);                                                                                                   \
-  _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) {                                                        \
-    _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) sum[m] = V_FMA(V_SET1((few)[x * f + m]), r[x], sum[m]);     \
+#define COLUMN_BLOCK(at, few)                                    \
+  V r[W];                                                        \
+  _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) {     \
+    r[x] = S_LOAD((at) + x * ls);                                \
+    PREFETCH((at) + x * ls + 512 / (int64_t)sizeof(S));          \
+  }                                                              \
+  V_TRANSPOSE(r);                                                \
+  _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) {     \
+    _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) sum[m] = \
+        V_FMA(V_SET1((few)[x * f + m]), r[x], sum[m]);           \
   }
 #endif
-static inline __attribute__((always_inline)) void SOURCE(few_columns_of)(const int f, const T* few, const S* l, int64_t ls, int64_t depth,
-                                                                         int64_t n, T* acc, int64_t acc_stride, bool add) {
+static inline
+    __attribute__((always_inline)) void SOURCE(few_columns_of)(const int f, const T* few, const S* l,
+                                                               int64_t ls, int64_t depth, int64_t n, T* acc,
+                                                               int64_t acc_stride, bool add) {
   for (int64_t j = 0; j < n; j += W) {
     const int64_t lanes = TT_MIN(n - j, (int64_t)W);
     V sum[TT_GEMM_MAX_FEW];
@@ -159,22 +172,24 @@ static inline __attribute__((always_inline)) void SOURCE(few_columns_of)(const i
   }
 }
 #define FEW_CASES(X) X(1) X(2) X(4) X(8)
-#define FEW_ROWS(f) case f: SOURCE(few_rows_of)(f, few, l, ls, depth, n, sum, sum_stride); break;
-#define FEW_COLUMNS(f) case f: SOURCE(few_columns_of)(f, few, l, ls, depth, n, acc, acc_stride, add); break;
-static void SOURCE(few_rows)(int64_t f, const void* few, const void* l, int64_t ls, int64_t depth, int64_t n, void* accs,
-                             int64_t acc_stride, bool add) {
+#define FEW_ROWS(f) \
+  case f: SOURCE(few_rows_of)(f, few, l, ls, depth, n, sum, sum_stride); break;
+#define FEW_COLUMNS(f) \
+  case f: SOURCE(few_columns_of)(f, few, l, ls, depth, n, acc, acc_stride, add); break;
+static void SOURCE(few_rows)(int64_t f, const void* few, const void* l, int64_t ls, int64_t depth, int64_t n,
+                             void* accs, int64_t acc_stride, bool add) {
   T own[TT_GEMM_STRIP], *acc = accs, *sum = add ? own : acc;
   const int64_t sum_stride = add ? n : acc_stride;
   for (int64_t m = 0; m < f; ++m) memset(sum + m * sum_stride, 0, (size_t)n * sizeof(T));
-  switch (f) { FEW_CASES(FEW_ROWS) default: break; }
+  switch (f) { FEW_CASES(FEW_ROWS) default : break; }
   if (!add) return;
   for (int64_t m = 0; m < f; ++m) {
     for (int64_t j = 0; j < n; ++j) acc[m * acc_stride + j] += sum[m * sum_stride + j];
   }
 }
-static void SOURCE(few_columns)(int64_t f, const void* few, const void* l, int64_t ls, int64_t depth, int64_t n, void* acc,
-                                int64_t acc_stride, bool add) {
-  switch (f) { FEW_CASES(FEW_COLUMNS) default: break; }
+static void SOURCE(few_columns)(int64_t f, const void* few, const void* l, int64_t ls, int64_t depth,
+                                int64_t n, void* acc, int64_t acc_stride, bool add) {
+  switch (f) { FEW_CASES(FEW_COLUMNS) default : break; }
 }
 #undef FEW_CASES
 #undef FEW_ROWS

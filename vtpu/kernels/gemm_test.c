@@ -3,7 +3,9 @@
 #include "kernels/gemm.h"
 #include "kernels/loops.h"
 
-struct tt_pool_s { int threads; };
+struct tt_pool_s {
+  int threads;
+};
 static tt_pool_t the_pool = {3};
 tt_pool_t* tt_pool_get(void) { return &the_pool; }
 int tt_pool_threads(const tt_pool_t* pool) { return pool->threads; }
@@ -14,11 +16,11 @@ void tt_pool_run(tt_pool_t* pool, size_t count, tt_pool_fn_t fn, void* self) {
 }
 
 static uint64_t seed = 1;
-static double uniform(void) {   // [-1, 1)
+static double uniform(void) {  // [-1, 1)
   seed = seed * 6364136223846793005u + 1442695040888963407u;
   return (double)(int64_t)seed / 9223372036854775808.0;
 }
-typedef struct matrix_s {       // [batch, rows, cols] within guarded memory
+typedef struct matrix_s {  // [batch, rows, cols] within guarded memory
   char* block;
   char* at;
   int64_t bs, rs, cs;
@@ -64,20 +66,25 @@ static double random_of(tt_dtype_t dtype) {
   if (dtype == TT_DTYPE_U8) return floor(uniform() * 128) + 128;
   return uniform();
 }
-static double tolerance(tt_dtype_t dtype, tt_dtype_t c_dtype, int64_t k) {   // of values in [-1, 1)
+static double tolerance(tt_dtype_t dtype, tt_dtype_t c_dtype, int64_t k) {  // of values in [-1, 1)
   if (c_dtype == TT_DTYPE_F64) return 1e-15 * (double)(k + 8);
   if (c_dtype == TT_DTYPE_S32) return 0;
   const double product = (dtype == TT_DTYPE_F32 ? 1.2e-7 : 2.4e-7) * (double)(k + 8);
-  return c_dtype == TT_DTYPE_BF16 ? product + 4e-3 * sqrt((double)k + 1) * 2 : c_dtype == TT_DTYPE_F16 ? product + 5e-4 * sqrt((double)k + 1) * 2 : product;
+  return c_dtype == TT_DTYPE_BF16  ? product + 4e-3 * sqrt((double)k + 1) * 2
+         : c_dtype == TT_DTYPE_F16 ? product + 5e-4 * sqrt((double)k + 1) * 2
+                                   : product;
 }
 
-typedef struct shape_s { int64_t batch, m, n, k; } shape_t;
+typedef struct shape_s {
+  int64_t batch, m, n, k;
+} shape_t;
 static const tt_isa_t isas[] = {TT_ISA_AVX2, TT_ISA_AVX512, TT_ISA_AVX512BF16, TT_ISA_AMX};
 
 // Runs one product; fills *first with C's elements in order when *first is NULL, else compares bits with it.
-static void run(tt_dtype_t dtype, tt_dtype_t c_dtype, shape_t s, layout_t la, layout_t lb, layout_t lc, bool accumulate, int threads,
-                double** first) {
-  matrix_t a = matrix_new(dtype, s.batch, s.m, s.k, la), b = matrix_new(dtype, s.batch, s.k, s.n, lb), c = matrix_new(c_dtype, s.batch, s.m, s.n, lc);
+static void run(tt_dtype_t dtype, tt_dtype_t c_dtype, shape_t s, layout_t la, layout_t lb, layout_t lc,
+                bool accumulate, int threads, double** first) {
+  matrix_t a = matrix_new(dtype, s.batch, s.m, s.k, la), b = matrix_new(dtype, s.batch, s.k, s.n, lb),
+           c = matrix_new(c_dtype, s.batch, s.m, s.n, lc);
   seed = 7;
   for (int64_t x = 0; x < s.batch; ++x) {
     for (int64_t i = 0; i < s.m; ++i)
@@ -94,9 +101,26 @@ static void run(tt_dtype_t dtype, tt_dtype_t c_dtype, shape_t s, layout_t la, la
           before[at] = get(&c, c_dtype, x, i, j);
         }
   }
-  tt_gemm_t g = {.dtype = dtype, .c_dtype = c_dtype, .accumulate = accumulate, .batch_rank = 1, .batch = {s.batch}, .a_batch = {a.bs},
-                 .b_batch = {b.bs}, .c_batch = {c.bs}, .m = s.m, .n = s.n, .k = s.k, .a = a.at, .b = b.at, .c = c.at, .a_rs = a.rs,
-                 .a_cs = a.cs, .b_rs = b.rs, .b_cs = b.cs, .c_rs = c.rs, .c_cs = c.cs};
+  tt_gemm_t g = {.dtype = dtype,
+                 .c_dtype = c_dtype,
+                 .accumulate = accumulate,
+                 .batch_rank = 1,
+                 .batch = {s.batch},
+                 .a_batch = {a.bs},
+                 .b_batch = {b.bs},
+                 .c_batch = {c.bs},
+                 .m = s.m,
+                 .n = s.n,
+                 .k = s.k,
+                 .a = a.at,
+                 .b = b.at,
+                 .c = c.at,
+                 .a_rs = a.rs,
+                 .a_cs = a.cs,
+                 .b_rs = b.rs,
+                 .b_cs = b.cs,
+                 .c_rs = c.rs,
+                 .c_cs = c.cs};
   the_pool.threads = threads;
   size_t bytes = tt_gemm_scratch_bytes(&g, threads);
   unsigned char* scratch = aligned_alloc(64, tt_align_up(bytes + 64, 64));
@@ -105,7 +129,10 @@ static void run(tt_dtype_t dtype, tt_dtype_t c_dtype, shape_t s, layout_t la, la
   memcpy(whole, c.block, c.bytes + 128);
   tt_gemm_run(&the_pool, &g, scratch);
   for (size_t i = 0; i < 64; ++i) {
-    if (scratch[bytes + i] != 0xff) { TT_TEST_FAIL("wrote past the scratch"); break; }
+    if (scratch[bytes + i] != 0xff) {
+      TT_TEST_FAIL("wrote past the scratch");
+      break;
+    }
   }
   double* out = malloc((size_t)(s.batch * s.m * s.n) * 8 + 8);
   bool ok = true;
@@ -117,22 +144,30 @@ static void run(tt_dtype_t dtype, tt_dtype_t c_dtype, shape_t s, layout_t la, la
       for (int64_t k = 0; k < s.k && !*first; ++k) row[k] = get(&a, dtype, x, i, k);
       for (int64_t j = 0; j < s.n; ++j, ++at) {
         double want = before[at];
-        if (*first) want = (*first)[at];   // held against the sums when it was made
-        else for (int64_t k = 0; k < s.k; ++k) want += row[k] * columns[j * s.k + k];
+        if (*first) want = (*first)[at];  // held against the sums when it was made
+        else
+          for (int64_t k = 0; k < s.k; ++k) want += row[k] * columns[j * s.k + k];
         out[at] = get(&c, c_dtype, x, i, j);
-        if (!(fabs(out[at] - want) <= tolerance(dtype, c_dtype, s.k)) || (*first && (*first)[at] != out[at])) {
-          TT_TEST_FAIL("%s, %s to %s, [%lld x] %lld x %lld x %lld, layouts %d %d %d%s, %d threads: C[%lld, %lld, %lld] is %.9g, expected %.9g%s",
-                       tt_k_isa_name(tt_k_isa()), tt_dtype_name(dtype), tt_dtype_name(c_dtype), (long long)s.batch, (long long)s.m, (long long)s.n,
-                       (long long)s.k, la, lb, lc, accumulate ? ", accumulating" : "", threads, (long long)x, (long long)i, (long long)j, out[at],
-                       *first ? (*first)[at] : want, *first ? " bit for bit" : "");
+        if (!(fabs(out[at] - want) <= tolerance(dtype, c_dtype, s.k)) ||
+            (*first && (*first)[at] != out[at])) {
+          TT_TEST_FAIL(
+              "%s, %s to %s, [%lld x] %lld x %lld x %lld, layouts %d %d %d%s, %d threads: C[%lld, %lld, "
+              "%lld] is %.9g, expected %.9g%s",
+              tt_k_isa_name(tt_k_isa()), tt_dtype_name(dtype), tt_dtype_name(c_dtype), (long long)s.batch,
+              (long long)s.m, (long long)s.n, (long long)s.k, la, lb, lc, accumulate ? ", accumulating" : "",
+              threads, (long long)x, (long long)i, (long long)j, out[at], *first ? (*first)[at] : want,
+              *first ? " bit for bit" : "");
           ok = false;
           break;
         }
-        memcpy(element(&c, c_dtype, x, i, j), whole + (element(&c, c_dtype, x, i, j) - c.block), tt_dtype_bytes(c_dtype));
+        memcpy(element(&c, c_dtype, x, i, j), whole + (element(&c, c_dtype, x, i, j) - c.block),
+               tt_dtype_bytes(c_dtype));
       }
     }
   }
-  if (ok && memcmp(whole, c.block, c.bytes + 128) != 0) TT_TEST_FAIL("wrote between C's elements, %lld x %lld x %lld", (long long)s.m, (long long)s.n, (long long)s.k);
+  if (ok && memcmp(whole, c.block, c.bytes + 128) != 0)
+    TT_TEST_FAIL("wrote between C's elements, %lld x %lld x %lld", (long long)s.m, (long long)s.n,
+                 (long long)s.k);
   if (!*first && ok) *first = out;
   else free(out);
   free(row);
@@ -146,26 +181,30 @@ static void run(tt_dtype_t dtype, tt_dtype_t c_dtype, shape_t s, layout_t la, la
 }
 
 static const shape_t shapes[] = {
-    {1, 1, 1, 1}, {1, 4, 4, 4}, {2, 3, 5, 0}, {1, 17, 33, 65}, {1, 64, 64, 64}, {3, 14, 32, 384}, {1, 29, 47, 401}, {1, 1, 200, 130},
-    {1, 1, 5, 3000}, {2, 3, 129, 770}, {1, 8, 257, 391}, {1, 5, 1000, 37}, {1, 300, 1, 100}, {1, 130, 7, 95}, {5, 2, 64, 64}, {40, 6, 9, 10},
-    {1, 520, 70, 800}, {1, 150, 170, 100}, {1, 33, 700, 20}, {1, 600, 40, 25}, {0, 3, 3, 3},
+    {1, 1, 1, 1},     {1, 4, 4, 4},      {2, 3, 5, 0},       {1, 17, 33, 65},  {1, 64, 64, 64},
+    {3, 14, 32, 384}, {1, 29, 47, 401},  {1, 1, 200, 130},   {1, 1, 5, 3000},  {2, 3, 129, 770},
+    {1, 8, 257, 391}, {1, 5, 1000, 37},  {1, 300, 1, 100},   {1, 130, 7, 95},  {5, 2, 64, 64},
+    {40, 6, 9, 10},   {1, 520, 70, 800}, {1, 150, 170, 100}, {1, 33, 700, 20}, {1, 600, 40, 25},
+    {0, 3, 3, 3},
 };
 
 TT_TEST(gemm, float_dtypes) {
-  static const tt_dtype_t pairs[][2] = {{TT_DTYPE_F32, TT_DTYPE_F32}, {TT_DTYPE_F64, TT_DTYPE_F64}, {TT_DTYPE_BF16, TT_DTYPE_BF16},
-                                        {TT_DTYPE_BF16, TT_DTYPE_F32}, {TT_DTYPE_F16, TT_DTYPE_F16}, {TT_DTYPE_F16, TT_DTYPE_F32}};
+  static const tt_dtype_t pairs[][2] = {{TT_DTYPE_F32, TT_DTYPE_F32},   {TT_DTYPE_F64, TT_DTYPE_F64},
+                                        {TT_DTYPE_BF16, TT_DTYPE_BF16}, {TT_DTYPE_BF16, TT_DTYPE_F32},
+                                        {TT_DTYPE_F16, TT_DTYPE_F16},   {TT_DTYPE_F16, TT_DTYPE_F32}};
   for (size_t p = 0; p < TT_ARRAY_LENGTH(pairs); ++p) {
     for (size_t s = 0; s < TT_ARRAY_LENGTH(shapes); ++s) {
       double* first = NULL;
       for (size_t v = 0; v < TT_ARRAY_LENGTH(isas); ++v) {
         if (isas[v] > tt_k_isa_supported()) continue;
         tt_k_isa_set(isas[v]);
-        if (isas[v] > TT_ISA_AVX512 && pairs[p][0] == TT_DTYPE_BF16) {   // units of their own order
+        if (isas[v] > TT_ISA_AVX512 && pairs[p][0] == TT_DTYPE_BF16) {  // units of their own order
           free(first);
           first = NULL;
         }
         for (int l = 0; l < 4; ++l) {
-          run(pairs[p][0], pairs[p][1], shapes[s], (layout_t)(l % LAYOUTS), (layout_t)((l * 3) % 4), (layout_t)((l & 1) ? SPREAD : ROWS), false, 1 + l, &first);
+          run(pairs[p][0], pairs[p][1], shapes[s], (layout_t)(l % LAYOUTS), (layout_t)((l * 3) % 4),
+              (layout_t)((l & 1) ? SPREAD : ROWS), false, 1 + l, &first);
         }
         run(pairs[p][0], pairs[p][1], shapes[s], COLUMNS, COLUMNS, COLUMNS, false, 2, &first);
       }
@@ -175,17 +214,22 @@ TT_TEST(gemm, float_dtypes) {
   tt_k_isa_set(tt_k_isa_supported());
 }
 static const shape_t unit_shapes[] = {
-    {1, 16, 16, 32}, {1, 20, 37, 45}, {2, 33, 65, 70}, {1, 3, 700, 1100}, {1, 500, 5, 600}, {1, 31, 200, 1025}, {1, 300, 530, 130}, {1, 64, 64, 1537},
-    {3, 40, 100, 64}, {1, 48, 17, 3}, {1, 400, 50, 1300}, {2, 20, 90, 2100},
+    {1, 16, 16, 32},  {1, 20, 37, 45},    {2, 33, 65, 70},    {1, 3, 700, 1100},
+    {1, 500, 5, 600}, {1, 31, 200, 1025}, {1, 300, 530, 130}, {1, 64, 64, 1537},
+    {3, 40, 100, 64}, {1, 48, 17, 3},     {1, 400, 50, 1300}, {2, 20, 90, 2100},
 };
 TT_TEST(gemm, units) {
-  static const tt_dtype_t pairs[][2] = {{TT_DTYPE_BF16, TT_DTYPE_BF16}, {TT_DTYPE_BF16, TT_DTYPE_F32}, {TT_DTYPE_S8, TT_DTYPE_S32}, {TT_DTYPE_U8, TT_DTYPE_S32}};
+  static const tt_dtype_t pairs[][2] = {{TT_DTYPE_BF16, TT_DTYPE_BF16},
+                                        {TT_DTYPE_BF16, TT_DTYPE_F32},
+                                        {TT_DTYPE_S8, TT_DTYPE_S32},
+                                        {TT_DTYPE_U8, TT_DTYPE_S32}};
   for (size_t v = 0; v < TT_ARRAY_LENGTH(isas); ++v) {
     if (isas[v] > tt_k_isa_supported()) continue;
     tt_k_isa_set(isas[v]);
     for (size_t p = v < 2 ? 2 : 0; p < TT_ARRAY_LENGTH(pairs); ++p) {
       for (size_t s = 0; s < TT_ARRAY_LENGTH(shapes) + TT_ARRAY_LENGTH(unit_shapes); ++s) {
-        const shape_t shape = s < TT_ARRAY_LENGTH(shapes) ? shapes[s] : unit_shapes[s - TT_ARRAY_LENGTH(shapes)];
+        const shape_t shape =
+            s < TT_ARRAY_LENGTH(shapes) ? shapes[s] : unit_shapes[s - TT_ARRAY_LENGTH(shapes)];
         double* first = NULL;
         run(pairs[p][0], pairs[p][1], shape, ROWS, ROWS, ROWS, false, 2, &first);
         run(pairs[p][0], pairs[p][1], shape, COLUMNS, COLUMNS, COLUMNS, false, 1, &first);
@@ -197,7 +241,10 @@ TT_TEST(gemm, units) {
   tt_k_isa_set(tt_k_isa_supported());
 }
 TT_TEST(gemm, accumulates) {
-  static const tt_dtype_t pairs[][2] = {{TT_DTYPE_F32, TT_DTYPE_F32}, {TT_DTYPE_F64, TT_DTYPE_F64}, {TT_DTYPE_BF16, TT_DTYPE_F32}, {TT_DTYPE_S8, TT_DTYPE_S32}};
+  static const tt_dtype_t pairs[][2] = {{TT_DTYPE_F32, TT_DTYPE_F32},
+                                        {TT_DTYPE_F64, TT_DTYPE_F64},
+                                        {TT_DTYPE_BF16, TT_DTYPE_F32},
+                                        {TT_DTYPE_S8, TT_DTYPE_S32}};
   for (size_t p = 0; p < TT_ARRAY_LENGTH(pairs); ++p) {
     const tt_dtype_t dtype = pairs[p][0], c_dtype = pairs[p][1];
     for (size_t s = 0; s < TT_ARRAY_LENGTH(shapes); ++s) {
@@ -233,8 +280,20 @@ TT_TEST(gemm, rows_alone) {
   float *a = malloc(M * K * 4), *b = malloc(N * K * 4), *c = malloc(M * N * 4), *d = malloc(M * N * 4);
   for (int i = 0; i < M * K; ++i) a[i] = (float)uniform();
   for (int i = 0; i < N * K; ++i) b[i] = (float)uniform();
-  tt_gemm_t g = {.dtype = TT_DTYPE_F32, .c_dtype = TT_DTYPE_F32, .m = M, .n = N, .k = K, .a = a, .b = b, .c = c, .a_rs = K, .a_cs = 1,
-                 .b_rs = N, .b_cs = 1, .c_rs = N, .c_cs = 1};
+  tt_gemm_t g = {.dtype = TT_DTYPE_F32,
+                 .c_dtype = TT_DTYPE_F32,
+                 .m = M,
+                 .n = N,
+                 .k = K,
+                 .a = a,
+                 .b = b,
+                 .c = c,
+                 .a_rs = K,
+                 .a_cs = 1,
+                 .b_rs = N,
+                 .b_cs = 1,
+                 .c_rs = N,
+                 .c_cs = 1};
   void* scratch = aligned_alloc(64, tt_align_up(tt_gemm_scratch_bytes(&g, 1), 64));
   tt_gemm_run(NULL, &g, scratch);
   free(scratch);

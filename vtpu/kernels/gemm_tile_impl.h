@@ -1,23 +1,34 @@
 // Products in tiles of 16 rows by 64 bytes of k; included by gemm_<isa>.c after
-//   static void compute(const call_t* c), which multiplies packed tiles, and TABLE, BYTES (bool), BEGIN(), END().
-// A tile of A holds 16 rows of 64 bytes of k (32 bf16 or 64 bytes); one of B the same transposed by 4 bytes: [16 groups of
-// k][16 columns][4 bytes]. Both are 1 KB, zero past the edges, in panels of 16 rows or columns that run over k.
+//   static void compute(const call_t* c), which multiplies packed tiles, TABLE, BYTES (bool), BEGIN(), END().
+// A tile of A holds 16 rows of 64 bytes of k (32 bf16 or 64 bytes); one of B the same transposed by 4 bytes:
+// [16 groups of k][16 columns][4 bytes]. Both are 1 KB, zero past the edges, in panels of 16 rows or columns
+// that run over k.
 //
-// A and B are packed once for all tasks, unless A has at most 32 rows: then B's elements are used once, and a task packs A
-// and its own columns of B in pieces that stay in L1 and L2.
+// A and B are packed once for all tasks, unless A has at most 32 rows: then B's elements are used once, and a
+// task packs A and its own columns of B in pieces that stay in L1 and L2.
 #include <string.h>
 
 #include "kernels/gemm_transpose_avx512.h"
 #include "kernels/loops.h"
 
-enum { kTile = 1024, kChunk = 16, kThin = 32, kThinColumns = 128, kTileRows = 384, kTileColumns = 384, kLongChunk = 32, kLongPanels = 4 };
+enum {
+  kTile = 1024,
+  kChunk = 16,
+  kThin = 32,
+  kThinColumns = 128,
+  kTileRows = 384,
+  kTileColumns = 384,
+  kLongChunk = 32,
+  kLongPanels = 4
+};
 
 typedef struct tile_plan_s {
   tt_gemm_t g;
-  int64_t eb, per_tile;              // bytes an element; elements of k a tile
-  int64_t batch, k_tiles, chunk, m_panels, n_panels, tm, tn, m_tiles, n_tiles;   // chunk: tiles of k a pass over C
+  int64_t eb, per_tile;  // bytes an element; elements of k a tile
+  int64_t batch, k_tiles, chunk, m_panels, n_panels, tm, tn, m_tiles,
+      n_tiles;  // chunk: tiles of k a pass over C
   bool thin, one_chunk, serial;
-  size_t shared_bytes, shared_a, a_bytes, b_bytes, slot_bytes;   // shared_a: where A starts among the shared
+  size_t shared_bytes, shared_a, a_bytes, b_bytes, slot_bytes;  // shared_a: where A starts among the shared
 } tile_plan_t;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -29,7 +40,8 @@ static void tile_plan(tile_plan_t* p, const tt_gemm_t* given) {
   if (g->n < g->m && g->n <= kThin) {
     tt_gemm_t t = *g;
     g->a = t.b, g->b = t.a, g->m = t.n, g->n = t.m;
-    g->a_rs = t.b_cs, g->a_cs = t.b_rs, g->b_rs = t.a_cs, g->b_cs = t.a_rs, g->c_rs = t.c_cs, g->c_cs = t.c_rs;
+    g->a_rs = t.b_cs, g->a_cs = t.b_rs, g->b_rs = t.a_cs, g->b_cs = t.a_rs, g->c_rs = t.c_cs,
+    g->c_cs = t.c_rs;
     memcpy(g->a_batch, t.b_batch, sizeof t.b_batch);
     memcpy(g->b_batch, t.a_batch, sizeof t.a_batch);
   }
@@ -47,7 +59,7 @@ static void tile_plan(tile_plan_t* p, const tt_gemm_t* given) {
     p->tm = ceil_div(ceil_div(g->m, mt), 32) * 32;
     p->tn = ceil_div(ceil_div(g->n, nt), 32) * 32;
     if (p->batch * mt * nt >= 8 || flops / (double)(mt * nt) < 1e8 || p->thin) break;
-    if (p->tm > 64) mt *= 2;         // more rows of tiles cost nothing, more columns pack A again
+    if (p->tm > 64) mt *= 2;  // more rows of tiles cost nothing, more columns pack A again
     else if (p->tn > 64) nt *= 2;
     else break;
   }
@@ -59,7 +71,10 @@ static void tile_plan(tile_plan_t* p, const tt_gemm_t* given) {
   p->shared_a = p->thin ? 0 : (size_t)(p->batch * p->n_panels * p->k_tiles) * kTile;
   p->shared_bytes = p->thin ? 0 : p->shared_a + (size_t)(p->batch * p->m_panels * p->k_tiles) * kTile;
   p->a_bytes = p->thin ? (size_t)(p->m_panels * p->k_tiles) * kTile : 0;
-  p->b_bytes = p->thin ? (size_t)TT_MAX(p->tn / 16 * TT_MIN(p->k_tiles, kChunk), kLongPanels * TT_MIN(p->k_tiles, kLongChunk)) * kTile : 0;
+  p->b_bytes = p->thin ? (size_t)TT_MAX(p->tn / 16 * TT_MIN(p->k_tiles, kChunk),
+                                        kLongPanels * TT_MIN(p->k_tiles, kLongChunk)) *
+                             kTile
+                       : 0;
   p->slot_bytes = p->a_bytes + p->b_bytes + (p->one_chunk ? 4 * kTile : (size_t)(p->tm * p->tn) * 4);
 }
 static size_t tile_scratch_bytes(const tt_gemm_t* g, int threads) {
@@ -78,7 +93,8 @@ static inline __attribute__((always_inline)) void transpose_dwords(__m512i* r) {
   _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) r[i] = _mm512_castps_si512(x[i]);
 }
 // `count` rows (step bytes apart) of `bytes` bytes of k
-static inline __attribute__((always_inline)) void load_rows(__m512i* r, const char* s, int64_t step, int64_t count, int64_t bytes) {
+static inline __attribute__((always_inline)) void load_rows(__m512i* r, const char* s, int64_t step,
+                                                            int64_t count, int64_t bytes) {
   if (TT_LIKELY(count == 16 && bytes >= 64)) {
     _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) {
       r[i] = _mm512_loadu_si512(s + i * step);
@@ -87,14 +103,18 @@ static inline __attribute__((always_inline)) void load_rows(__m512i* r, const ch
     return;
   }
   const __mmask64 mask = first_bytes(bytes);
-  _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) r[i] = i < count ? _mm512_maskz_loadu_epi8(mask, s + i * step) : _mm512_setzero_si512();
+  _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) r[i] =
+      i < count ? _mm512_maskz_loadu_epi8(mask, s + i * step) : _mm512_setzero_si512();
 }
 // Columns adjacent, k `step` bytes apart: groups of k in the 4 bytes of a column. depth: elements of k.
-static inline __attribute__((always_inline)) void load_pairs(__m512i* r, const char* s, int64_t step, int64_t count, int64_t depth) {
+static inline __attribute__((always_inline)) void load_pairs(__m512i* r, const char* s, int64_t step,
+                                                             int64_t count, int64_t depth) {
   if (TT_LIKELY(count == 16 && depth >= 32)) {
     _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) {
-      const __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)(const void*)(s + 2 * i * step)));
-      const __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)(const void*)(s + (2 * i + 1) * step)));
+      const __m512i low =
+          _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)(const void*)(s + 2 * i * step)));
+      const __m512i high =
+          _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i*)(const void*)(s + (2 * i + 1) * step)));
       r[i] = _mm512_or_si512(low, _mm512_slli_epi32(high, 16));
     }
     return;
@@ -107,12 +127,14 @@ static inline __attribute__((always_inline)) void load_pairs(__m512i* r, const c
     r[i] = _mm512_or_si512(_mm512_cvtepu16_epi32(low), _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16));
   }
 }
-static inline __attribute__((always_inline)) void load_quads(__m512i* r, const char* s, int64_t step, int64_t count, int64_t depth) {
+static inline __attribute__((always_inline)) void load_quads(__m512i* r, const char* s, int64_t step,
+                                                             int64_t count, int64_t depth) {
   const __mmask16 mask = (__mmask16)((1u << count) - 1);
   _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) {
     __m512i sum = _mm512_setzero_si512();
     _Pragma("GCC unroll 4") for (int x = 3; x >= 0; --x) {
-      const __m128i v = 4 * i + x < depth ? _mm_maskz_loadu_epi8(mask, s + (4 * i + x) * step) : _mm_setzero_si128();
+      const __m128i v =
+          4 * i + x < depth ? _mm_maskz_loadu_epi8(mask, s + (4 * i + x) * step) : _mm_setzero_si128();
       sum = _mm512_or_si512(_mm512_slli_epi32(sum, 8), _mm512_cvtepu8_epi32(v));
     }
     r[i] = sum;
@@ -121,9 +143,11 @@ static inline __attribute__((always_inline)) void load_quads(__m512i* r, const c
 static inline void store_tile(char* d, const __m512i* r) {
   _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) _mm512_store_si512(d + 64 * i, r[i]);
 }
-// A panel of `count` rows (or columns) ws bytes apart, k ks bytes apart, over `depth` elements of k. `grouped`: B's form.
-static inline __attribute__((always_inline)) void pack_panel(char* d, const char* s, int64_t ws, int64_t ks, int64_t count, int64_t depth,
-                                                             const int64_t eb, const bool grouped) {
+// A panel of `count` rows (or columns) ws bytes apart, k ks bytes apart, over `depth` elements of k.
+// `grouped`: B's form.
+static inline __attribute__((always_inline)) void pack_panel(char* d, const char* s, int64_t ws, int64_t ks,
+                                                             int64_t count, int64_t depth, const int64_t eb,
+                                                             const bool grouped) {
   const int64_t per = 64 / eb;
   for (int64_t k = 0; k < depth; k += per, d += kTile) {
     const int64_t rest = TT_MIN(per, depth - k);
@@ -148,16 +172,20 @@ static inline __attribute__((always_inline)) void pack_panel(char* d, const char
     store_tile(d, r);
   }
 }
-static __attribute__((noinline)) void pack_a2(char* d, const char* s, int64_t ws, int64_t ks, int64_t count, int64_t depth) {
+static __attribute__((noinline)) void pack_a2(char* d, const char* s, int64_t ws, int64_t ks, int64_t count,
+                                              int64_t depth) {
   pack_panel(d, s, ws, ks, count, depth, 2, false);
 }
-static __attribute__((noinline)) void pack_b2(char* d, const char* s, int64_t ws, int64_t ks, int64_t count, int64_t depth) {
+static __attribute__((noinline)) void pack_b2(char* d, const char* s, int64_t ws, int64_t ks, int64_t count,
+                                              int64_t depth) {
   pack_panel(d, s, ws, ks, count, depth, 2, true);
 }
-static __attribute__((noinline)) void pack_a1(char* d, const char* s, int64_t ws, int64_t ks, int64_t count, int64_t depth) {
+static __attribute__((noinline)) void pack_a1(char* d, const char* s, int64_t ws, int64_t ks, int64_t count,
+                                              int64_t depth) {
   pack_panel(d, s, ws, ks, count, depth, 1, false);
 }
-static __attribute__((noinline)) void pack_b1(char* d, const char* s, int64_t ws, int64_t ks, int64_t count, int64_t depth) {
+static __attribute__((noinline)) void pack_b1(char* d, const char* s, int64_t ws, int64_t ks, int64_t count,
+                                              int64_t depth) {
   pack_panel(d, s, ws, ks, count, depth, 1, true);
 }
 
@@ -193,13 +221,17 @@ static void pack_task(void* self, size_t slot, size_t task) {
   const int64_t ws = of_b ? g->b_cs : g->a_rs, ks = of_b ? g->b_rs : g->a_cs;
   const char* from = of_b ? (const char*)g->b + b * p->eb : (const char*)g->a + a * p->eb;
   char* to = r->scratch + (of_b ? 0 : p->shared_a) + (size_t)(batch * panels * p->k_tiles) * kTile;
-  void (*pack)(char*, const char*, int64_t, int64_t, int64_t, int64_t) = of_b ? (p->eb == 2 ? pack_b2 : pack_b1) : p->eb == 2 ? pack_a2 : pack_a1;
-  // memory is read in long runs: over k, or, where columns are adjacent, a little of k for eight panels at a time
+  void (*pack)(char*, const char*, int64_t, int64_t, int64_t, int64_t) =
+      of_b         ? (p->eb == 2 ? pack_b2 : pack_b1)
+      : p->eb == 2 ? pack_a2
+                   : pack_a1;
+  // memory is read in long runs: over k, or, where columns are adjacent, a little of k for eight panels at a
+  // time
   const int64_t step = ks == 1 ? p->k_tiles * p->per_tile : 2 * p->per_tile;
   for (int64_t k = 0; k < g->k; k += step) {
     for (int64_t j = group * 8; j < TT_MIN(group * 8 + 8, panels); ++j) {
-      pack(to + (j * p->k_tiles + k / p->per_tile) * kTile, from + (j * 16 * ws + k * ks) * p->eb, ws * p->eb, ks * p->eb,
-           TT_MIN(16, count - j * 16), TT_MIN(step, g->k - k));
+      pack(to + (j * p->k_tiles + k / p->per_tile) * kTile, from + (j * 16 * ws + k * ks) * p->eb, ws * p->eb,
+           ks * p->eb, TT_MIN(16, count - j * 16), TT_MIN(step, g->k - k));
     }
   }
 }
@@ -219,8 +251,9 @@ static void finish(const tt_gemm_t* g, const float* x, int64_t stride, int64_t r
           __m512 v = _mm512_maskz_loadu_ps(1, x + i * stride + j);
           if (g->accumulate) v = add_c(g, v, _mm512_maskz_loadu_ps(1, to));
           _mm512_mask_storeu_ps(to, 1, v);
-        }
-        else _mm256_mask_storeu_epi16(to, 1, (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(1, x + i * stride + j)));
+        } else
+          _mm256_mask_storeu_epi16(to, 1,
+                                   (__m256i)_mm512_cvtneps_pbh(_mm512_maskz_loadu_ps(1, x + i * stride + j)));
       }
     }
     return;
@@ -236,26 +269,37 @@ static void finish(const tt_gemm_t* g, const float* x, int64_t stride, int64_t r
   }
 }
 
-typedef struct block_s {           // rows x cols of C against packed tiles, over one piece of k
+typedef struct block_s {  // rows x cols of C against packed tiles, over one piece of k
   const char *a, *b;
   int64_t a_panel, b_panel, tiles, rows, cols;
-  float* sums;                       // of every block of tiles, one after the other; not `keep`: of one
+  float* sums;  // of every block of tiles, one after the other; not `keep`: of one
   bool keep;
   char* c;
   bool first, last;
 } block_t;
 static void block_run(const tt_gemm_t* g, const block_t* x) {
-  const int64_t m_panels = ceil_div(x->rows, 16), n_panels = ceil_div(x->cols, 16), cb = g->c_dtype == TT_DTYPE_BF16 ? 2 : 4;
+  const int64_t m_panels = ceil_div(x->rows, 16), n_panels = ceil_div(x->cols, 16),
+                cb = g->c_dtype == TT_DTYPE_BF16 ? 2 : 4;
   for (int64_t i = 0; i < m_panels;) {
     const int64_t high = m_panels - i >= 2 ? 2 : 1;
     for (int64_t j = 0; j < n_panels;) {
       const int64_t wide = TT_MIN(n_panels - j, high == 2 ? 2 : 4), ld = wide * 16;
       float* out = x->sums + (x->keep ? (i * n_panels + j * high) * 256 : 0);
-      const call_t call = {.rows = (int)high, .cols = (int)wide, .tiles = x->tiles, .a = x->a + i * x->a_panel, .a_panel = x->a_panel,
-                           .b = x->b + j * x->b_panel, .b_panel = x->b_panel, .c = out, .ld = ld, .first = x->first, .dtype = g->dtype};
+      const call_t call = {.rows = (int)high,
+                           .cols = (int)wide,
+                           .tiles = x->tiles,
+                           .a = x->a + i * x->a_panel,
+                           .a_panel = x->a_panel,
+                           .b = x->b + j * x->b_panel,
+                           .b_panel = x->b_panel,
+                           .c = out,
+                           .ld = ld,
+                           .first = x->first,
+                           .dtype = g->dtype};
       compute(&call);
       if (x->last) {
-        finish(g, out, ld, TT_MIN(high * 16, x->rows - i * 16), TT_MIN(wide * 16, x->cols - j * 16), x->c + (i * 16 * g->c_rs + j * 16 * g->c_cs) * cb);
+        finish(g, out, ld, TT_MIN(high * 16, x->rows - i * 16), TT_MIN(wide * 16, x->cols - j * 16),
+               x->c + (i * 16 * g->c_rs + j * 16 * g->c_cs) * cb);
       }
       j += wide;
     }
@@ -270,7 +314,8 @@ static void tile_task(void* self, size_t slot_index, size_t task) {
   const int64_t n0 = rest % p->n_tiles * p->tn;
   rest /= p->n_tiles;
   const int64_t m0 = rest % p->m_tiles * p->tm, batch = rest / p->m_tiles;
-  const int64_t rows = TT_MIN(p->tm, g->m - m0), cols = TT_MIN(p->tn, g->n - n0), cb = g->c_dtype == TT_DTYPE_BF16 ? 2 : 4;
+  const int64_t rows = TT_MIN(p->tm, g->m - m0), cols = TT_MIN(p->tn, g->n - n0),
+                cb = g->c_dtype == TT_DTYPE_BF16 ? 2 : 4;
   char* slot = r->scratch + p->shared_bytes + slot_index * p->slot_bytes;
   char* buffer = slot + p->a_bytes + p->b_bytes;
   int64_t a, b, c;
@@ -279,18 +324,27 @@ static void tile_task(void* self, size_t slot_index, size_t task) {
   BEGIN();
   if (!p->thin) {
     for (int64_t kt = 0; kt < p->k_tiles; kt += p->chunk) {
-      const block_t x = {.a = r->scratch + p->shared_a + ((batch * p->m_panels + m0 / 16) * p->k_tiles + kt) * kTile,
-                         .b = r->scratch + ((batch * p->n_panels + n0 / 16) * p->k_tiles + kt) * kTile, .a_panel = p->k_tiles * kTile,
-                         .b_panel = p->k_tiles * kTile, .tiles = TT_MIN(p->chunk, p->k_tiles - kt), .rows = rows, .cols = cols,
-                         .keep = !p->one_chunk, .sums = (float*)(void*)buffer, .c = at_c, .first = kt == 0,
-                         .last = kt + p->chunk >= p->k_tiles};
+      const block_t x = {
+          .a = r->scratch + p->shared_a + ((batch * p->m_panels + m0 / 16) * p->k_tiles + kt) * kTile,
+          .b = r->scratch + ((batch * p->n_panels + n0 / 16) * p->k_tiles + kt) * kTile,
+          .a_panel = p->k_tiles * kTile,
+          .b_panel = p->k_tiles * kTile,
+          .tiles = TT_MIN(p->chunk, p->k_tiles - kt),
+          .rows = rows,
+          .cols = cols,
+          .keep = !p->one_chunk,
+          .sums = (float*)(void*)buffer,
+          .c = at_c,
+          .first = kt == 0,
+          .last = kt + p->chunk >= p->k_tiles};
       block_run(g, &x);
     }
     END();
     return;
   }
   for (int64_t i = 0; i < p->m_panels; ++i) {
-    (p->eb == 2 ? pack_a2 : pack_a1)(slot + i * p->k_tiles * kTile, (const char*)g->a + (a + i * 16 * g->a_rs) * p->eb, g->a_rs * p->eb,
+    (p->eb == 2 ? pack_a2 : pack_a1)(slot + i * p->k_tiles * kTile,
+                                     (const char*)g->a + (a + i * 16 * g->a_rs) * p->eb, g->a_rs * p->eb,
                                      g->a_cs * p->eb, TT_MIN(16, rows - i * 16), g->k);
   }
   // columns that run over k: few of them, far along k; adjacent columns: all of them, a chunk of k
@@ -299,19 +353,30 @@ static void tile_task(void* self, size_t slot_index, size_t task) {
   for (int64_t n = 0; n < cols; n += width) {
     const int64_t part = TT_MIN(width, cols - n);
     for (int64_t kt = 0; kt < p->k_tiles; kt += chunk) {
-      const int64_t tiles = TT_MIN(chunk, p->k_tiles - kt), k = kt * p->per_tile, depth = TT_MIN(tiles * p->per_tile, g->k - k);
+      const int64_t tiles = TT_MIN(chunk, p->k_tiles - kt), k = kt * p->per_tile,
+                    depth = TT_MIN(tiles * p->per_tile, g->k - k);
       const int64_t step = along ? depth : 2 * p->per_tile;
       char* pb = slot + p->a_bytes;
       for (int64_t x = 0; x < depth; x += step) {
         for (int64_t j = 0; j < part; j += 16) {
-          (p->eb == 2 ? pack_b2 : pack_b1)(pb + (j / 16 * tiles + x / p->per_tile) * kTile,
-                                           (const char*)g->b + (b + (n0 + n + j) * g->b_cs + (k + x) * g->b_rs) * p->eb, g->b_cs * p->eb,
-                                           g->b_rs * p->eb, TT_MIN(16, part - j), TT_MIN(step, depth - x));
+          (p->eb == 2 ? pack_b2 : pack_b1)(
+              pb + (j / 16 * tiles + x / p->per_tile) * kTile,
+              (const char*)g->b + (b + (n0 + n + j) * g->b_cs + (k + x) * g->b_rs) * p->eb, g->b_cs * p->eb,
+              g->b_rs * p->eb, TT_MIN(16, part - j), TT_MIN(step, depth - x));
         }
       }
-      const block_t x = {.a = slot + kt * kTile, .b = pb, .a_panel = p->k_tiles * kTile, .b_panel = tiles * kTile, .tiles = tiles, .rows = rows,
-                         .cols = part, .keep = !p->one_chunk, .sums = (float*)(void*)buffer + (p->one_chunk ? 0 : n * p->m_panels * 16),
-                         .c = at_c + n * g->c_cs * cb, .first = kt == 0, .last = kt + chunk >= p->k_tiles};
+      const block_t x = {.a = slot + kt * kTile,
+                         .b = pb,
+                         .a_panel = p->k_tiles * kTile,
+                         .b_panel = tiles * kTile,
+                         .tiles = tiles,
+                         .rows = rows,
+                         .cols = part,
+                         .keep = !p->one_chunk,
+                         .sums = (float*)(void*)buffer + (p->one_chunk ? 0 : n * p->m_panels * 16),
+                         .c = at_c + n * g->c_cs * cb,
+                         .first = kt == 0,
+                         .last = kt + chunk >= p->k_tiles};
       block_run(g, &x);
     }
   }
@@ -321,7 +386,9 @@ static void tile_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
   tile_run_t r = {.scratch = scratch};
   tile_plan(&r.p, g);
   if (r.p.serial) pool = NULL;
-  if (!r.p.thin) tt_gemm_tasks(pool, (size_t)(r.p.batch * (ceil_div(r.p.n_panels, 8) + ceil_div(r.p.m_panels, 8))), pack_task, &r);
+  if (!r.p.thin)
+    tt_gemm_tasks(pool, (size_t)(r.p.batch * (ceil_div(r.p.n_panels, 8) + ceil_div(r.p.m_panels, 8))),
+                  pack_task, &r);
   tt_gemm_tasks(pool, (size_t)(r.p.batch * r.p.m_tiles * r.p.n_tiles), tile_task, &r);
 }
 
@@ -349,11 +416,15 @@ static void unit_pack_f32(char* out, const float* x, int64_t ld, int64_t rows, i
   for (int64_t i = 0; i < rows; ++i, x += ld) {
     char* to = out + i / 16 * tiles * kTile + i % 16 * 64;
     for (int64_t k = 0; k < cols; k += 16) {
-      const __m512 v = _mm512_maskz_loadu_ps(cols - k >= 16 ? 0xffff : (__mmask16)((1u << (cols - k)) - 1), x + k);
+      const __m512 v =
+          _mm512_maskz_loadu_ps(cols - k >= 16 ? 0xffff : (__mmask16)((1u << (cols - k)) - 1), x + k);
       _mm256_store_si256((__m256i*)(void*)(to + k / 32 * kTile + k % 32 * 2), (__m256i)_mm512_cvtneps_pbh(v));
     }
-    if ((cols + 15) / 16 % 2) _mm256_store_si256((__m256i*)(void*)(to + cols / 32 * kTile + 32), _mm256_setzero_si256());
+    if ((cols + 15) / 16 % 2)
+      _mm256_store_si256((__m256i*)(void*)(to + cols / 32 * kTile + 32), _mm256_setzero_si256());
   }
 }
 
-const tt_gemm_tile_isa_t TABLE = {BYTES, tile_scratch_bytes, tile_run, unit_begin, unit_end, unit_multiply, pack_a2, pack_b2, unit_pack_f32};
+const tt_gemm_tile_isa_t TABLE = {BYTES,        tile_scratch_bytes, tile_run, unit_begin,
+                                  unit_end,     unit_multiply,      pack_a2,  pack_b2,
+                                  unit_pack_f32};

@@ -11,12 +11,12 @@ typedef double f64x8_t __attribute__((vector_size(64)));
 typedef int64_t s64x8_t __attribute__((vector_size(64)));
 
 // Exchanges the off-diagonal blocks of `s` lanes of all pairs of rows that are s apart.
-#define SWAP16(r, s, lo, hi)                                                                  \
-  _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) {                                     \
-    if (i & (s)) continue;                                                                    \
-    const f32x16_t x = (f32x16_t)(r)[i], y = (f32x16_t)(r)[i + (s)];                          \
-    (r)[i] = (__m512)__builtin_shuffle(x, y, lo);                                             \
-    (r)[i + (s)] = (__m512)__builtin_shuffle(x, y, hi);                                       \
+#define SWAP16(r, s, lo, hi)                                         \
+  _Pragma("GCC unroll 16") for (int i = 0; i < 16; ++i) {            \
+    if (i & (s)) continue;                                           \
+    const f32x16_t x = (f32x16_t)(r)[i], y = (f32x16_t)(r)[i + (s)]; \
+    (r)[i] = (__m512)__builtin_shuffle(x, y, lo);                    \
+    (r)[i + (s)] = (__m512)__builtin_shuffle(x, y, hi);              \
   }
 static inline __attribute__((always_inline)) void transpose_f32(__m512* r) {
   const s32x16_t l8 = {0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23};
@@ -32,12 +32,12 @@ static inline __attribute__((always_inline)) void transpose_f32(__m512* r) {
   SWAP16(r, 2, l2, h2)
   SWAP16(r, 1, l1, h1)
 }
-#define SWAP8(r, s, lo, hi)                                                                   \
-  _Pragma("GCC unroll 8") for (int i = 0; i < 8; ++i) {                                       \
-    if (i & (s)) continue;                                                                    \
-    const f64x8_t x = (f64x8_t)(r)[i], y = (f64x8_t)(r)[i + (s)];                             \
-    (r)[i] = (__m512d)__builtin_shuffle(x, y, lo);                                            \
-    (r)[i + (s)] = (__m512d)__builtin_shuffle(x, y, hi);                                      \
+#define SWAP8(r, s, lo, hi)                                       \
+  _Pragma("GCC unroll 8") for (int i = 0; i < 8; ++i) {           \
+    if (i & (s)) continue;                                        \
+    const f64x8_t x = (f64x8_t)(r)[i], y = (f64x8_t)(r)[i + (s)]; \
+    (r)[i] = (__m512d)__builtin_shuffle(x, y, lo);                \
+    (r)[i + (s)] = (__m512d)__builtin_shuffle(x, y, hi);          \
   }
 static inline __attribute__((always_inline)) void transpose_f64(__m512d* r) {
   const s64x8_t l4 = {0, 1, 2, 3, 8, 9, 10, 11}, h4 = {4, 5, 6, 7, 12, 13, 14, 15};

@@ -1,5 +1,5 @@
-// dot_general and dot on the packed products of gemm.h. Operands are views: dimension numbers become strides, and only
-// free or contracting dims that do not collapse to one stride cost a copy (to the scratch).
+// dot_general and dot on the packed products of gemm.h. Operands are views: dimension numbers become strides,
+// and only free or contracting dims that do not collapse to one stride cost a copy (to the scratch).
 #include "kernels/gemm.h"
 #include "kernels/loops.h"
 
@@ -35,7 +35,8 @@ static tt_status_t matmul_encode(const tt_op_t* op, tt_arena_t* arena, tt_k_blob
   const tt_dot_dims_t* d = &plain;
   if (op->kind == TT_OP_DOT_GENERAL) {
     const tt_attr_t* attr = tt_op_attr(op, TT_ATTR_DOT_DIMENSION_NUMBERS);
-    if (!attr || attr->kind != TT_AK_DOT) return tt_status_create(TT_INVALID_ARGUMENT, "dot_general: no dimension numbers");
+    if (!attr || attr->kind != TT_AK_DOT)
+      return tt_status_create(TT_INVALID_ARGUMENT, "dot_general: no dimension numbers");
     d = attr->dot;
   }
   p->batch = (uint8_t)d->lhs_batch.size;
@@ -53,13 +54,15 @@ static bool matmul_supports(const tt_op_t* op, const char** why) {
   *why = "dtypes without a packed product on this CPU";
   if (!tt_gemm_supports(x->dtype, z->dtype)) return false;
   *why = "too many batch dimensions";
-  const tt_attr_t* attr = op->kind == TT_OP_DOT_GENERAL ? tt_op_attr(op, TT_ATTR_DOT_DIMENSION_NUMBERS) : NULL;
+  const tt_attr_t* attr =
+      op->kind == TT_OP_DOT_GENERAL ? tt_op_attr(op, TT_ATTR_DOT_DIMENSION_NUMBERS) : NULL;
   if (attr && attr->kind == TT_AK_DOT && attr->dot->lhs_batch.size > TT_GEMM_MAX_BATCH_RANK) return false;
   return true;
 }
 
 // Dims [0, n) with strides as one dim; false if they do not collapse.
-static bool collapse(const tt_k_tensor_t* t, const int64_t* strides, const uint8_t* dims, uint32_t n, int64_t* size, int64_t* stride) {
+static bool collapse(const tt_k_tensor_t* t, const int64_t* strides, const uint8_t* dims, uint32_t n,
+                     int64_t* size, int64_t* stride) {
   *size = 1;
   *stride = 1;
   for (uint32_t i = n; i-- > 0;) {
@@ -72,12 +75,13 @@ static bool collapse(const tt_k_tensor_t* t, const int64_t* strides, const uint8
   return true;
 }
 typedef struct side_s {
-  bool copied;                     // in canonical order in the scratch
+  bool copied;  // in canonical order in the scratch
   int64_t rows, row_stride, depth, depth_stride;
   int64_t batch[TT_GEMM_MAX_BATCH_RANK];
 } side_t;
 // Whether the contracting dims may stand in any common order: both operands must collapse in the given one.
-static side_t side_of(const tt_k_tensor_t* t, const uint8_t* dims, uint32_t batch, uint32_t free_dims, uint32_t contracting) {
+static side_t side_of(const tt_k_tensor_t* t, const uint8_t* dims, uint32_t batch, uint32_t free_dims,
+                      uint32_t contracting) {
   side_t s = {0};
   int64_t strides[TT_MAX_RANK];
   tt_k_strides(t, strides);
@@ -132,12 +136,14 @@ static layout_t layout_of(const matmul_blob_t* p, const tt_k_tensor_t* x, const 
   l.gemm_at = l.rhs_at + (l.rhs.copied ? tt_align_up(tt_k_bytes(&x[1]), 64) : 0);
   return l;
 }
-static size_t matmul_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y, size_t ny) {
+static size_t matmul_scratch(const void* blob, int threads, const tt_k_tensor_t* x, size_t nx,
+                             const tt_k_tensor_t* y, size_t ny) {
   (void)nx, (void)ny;
   const layout_t l = layout_of(blob, x, y);
   return l.gemm_at + tt_gemm_scratch_bytes(&l.gemm, threads);
 }
-static const void* operand(tt_pool_t* pool, const tt_k_tensor_t* t, const side_t* s, const uint8_t* dims, void* copy) {
+static const void* operand(tt_pool_t* pool, const tt_k_tensor_t* t, const side_t* s, const uint8_t* dims,
+                           void* copy) {
   if (!s->copied) return t->data;
   tt_k_copy_t c = {.element_bytes = tt_dtype_bytes(t->dtype), .rank = t->rank};
   int64_t strides[TT_MAX_RANK];
@@ -150,8 +156,8 @@ static const void* operand(tt_pool_t* pool, const tt_k_tensor_t* t, const side_t
   tt_k_copy(pool, c, copy, t->data);
   return copy;
 }
-static tt_status_t matmul_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y,
-                              size_t ny) {
+static tt_status_t matmul_run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t nx,
+                              const tt_k_tensor_t* y, size_t ny) {
   (void)nx, (void)ny;
   const matmul_blob_t* p = blob;
   layout_t l = layout_of(p, x, y);
@@ -165,9 +171,21 @@ static tt_status_t matmul_run(const tt_k_env_t* env, const void* blob, const tt_
 }
 
 const tt_k_op_t tt_k_matmul_table[] = {
-    {.name = "tt_k_any_dot_general_packed__avx2", .kind = TT_OP_DOT_GENERAL, .isa = TT_ISA_AVX2, .strided_operands = 3,
-     .supports = matmul_supports, .encode = matmul_encode, .scratch_bytes = matmul_scratch, .run = matmul_run},
-    {.name = "tt_k_any_dot_packed__avx2", .kind = TT_OP_DOT, .isa = TT_ISA_AVX2, .strided_operands = 3,
-     .supports = matmul_supports, .encode = matmul_encode, .scratch_bytes = matmul_scratch, .run = matmul_run},
+    {.name = "tt_k_any_dot_general_packed__avx2",
+     .kind = TT_OP_DOT_GENERAL,
+     .isa = TT_ISA_AVX2,
+     .strided_operands = 3,
+     .supports = matmul_supports,
+     .encode = matmul_encode,
+     .scratch_bytes = matmul_scratch,
+     .run = matmul_run},
+    {.name = "tt_k_any_dot_packed__avx2",
+     .kind = TT_OP_DOT,
+     .isa = TT_ISA_AVX2,
+     .strided_operands = 3,
+     .supports = matmul_supports,
+     .encode = matmul_encode,
+     .scratch_bytes = matmul_scratch,
+     .run = matmul_run},
     {0},
 };
