@@ -334,8 +334,9 @@ typedef struct block_s {   // columns of a GEMM task
 } block_t;
 static void find_block(const job_t* j, int64_t block, block_t* b) {
   const tt_conv_plan_t* p = j->p;
-  b->first = block * p->block * p->nr;
-  b->last = TT_MIN(b->first + p->block * p->nr, j->columns);
+  const int64_t panels = (j->columns + p->nr - 1) / p->nr;   // in nearly equal blocks
+  b->first = panels * block / j->blocks * p->nr;
+  b->last = TT_MIN(panels * (block + 1) / j->blocks * p->nr, j->columns);
   b->panels = (b->last - b->first + p->nr - 1) / p->nr;
   tt_conv_columns(p, b->first, b->last - b->first, b->x, b->y);
   for (int64_t i = 0; i < b->panels; ++i) {

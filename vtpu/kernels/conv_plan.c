@@ -146,6 +146,9 @@ static void plan_tasks(tt_conv_plan_t* p) {
     const double panel_work = (double)p->nr * (double)p->oc * (double)(p->k + 4);
     int64_t block = TT_MAX(panels * p->groups / 16, panels < 4 ? panels : 1);
     block = TT_MAX(block, (int64_t)TT_MIN(262144.0 / panel_work + 1, 8.0));
+    // weights past the L2: more columns a task, so that fewer tasks read them
+    const bool large = (double)p->oc * (double)p->k * (double)p->acc_bytes > (double)(2 << 20);
+    if (large) block = TT_MAX(block, 2);
     // a long k is split instead of the columns: the blocks of weights are read by fewer tasks
     if (p->along_k && p->k_blocks >= 4) block = ceil_div(panels, ceil_div(panels, 8));
     p->block = TT_MIN(TT_MIN(block, 8), panels);
@@ -153,7 +156,7 @@ static void plan_tasks(tt_conv_plan_t* p) {
     if (p->along_k && p->k_blocks >= 4) {
       p->splits = TT_MAX(1, TT_MIN(ceil_div(16, p->groups * p->blocks), p->k_blocks / 2));
     }
-    const int64_t tasks = p->groups * p->blocks * p->splits, least = p->along_k ? 8 : 3;
+    const int64_t tasks = p->groups * p->blocks * p->splits, least = p->along_k ? 8 : large ? 6 : 3;
     int64_t oc_blocks = 1;
     if (tasks < 12) oc_blocks = TT_MAX(1, TT_MIN(ceil_div(12, tasks), p->panels / least));
     p->oc_block = ceil_div(p->panels, oc_blocks);
