@@ -126,3 +126,16 @@ def test_multihead_attention_inference(weights):
         assert (a is None) == (e is None)
         if e is not None:
             torch.testing.assert_close(a.cpu(), e, atol=2e-6, rtol=1e-5)
+
+
+def test_encoder_inference_with_padding():
+    """torch.nn.TransformerEncoder would pack left-aligned padding into nested tensors; kept rows are the same."""
+    torch.manual_seed(0)
+    encoder = torch.nn.TransformerEncoder(torch.nn.TransformerEncoderLayer(16, 4, 32, batch_first=True), 2).eval()
+    x, padding = torch.randn(3, 5, 16), torch.arange(5) >= torch.tensor([[5], [3], [4]])
+    twin = copy.deepcopy(encoder).to("tpu")
+    with torch.no_grad():
+        expected = encoder(x, src_key_padding_mask=padding)
+        with native_only():
+            actual = twin(x.to("tpu"), src_key_padding_mask=padding.to("tpu")).cpu()
+    torch.testing.assert_close(actual[~padding], expected[~padding], atol=2e-6, rtol=1e-5)

@@ -58,9 +58,10 @@ def test_first_steps_follow_cpu():
 def test_one_pass_reaches_88_percent():
     images, labels = pretrained.fashion_mnist("train")
     order = torch.randperm(len(images), generator=torch.Generator().manual_seed(0))
+    images, labels = images[order], labels[order]
     model = cnn().to("tpu")
     with native_only():
-        losses = train(model, images[order], labels[order])
+        losses = train(model, images, labels)
     assert torch.isfinite(losses).all()
     found = accuracy(model, *pretrained.fashion_mnist("t10k"))
     print(f"test accuracy {found * 100:.2f} %")

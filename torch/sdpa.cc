@@ -66,6 +66,10 @@ int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
   return static_cast<int64_t>(fused ? sdp::SDPBackend::overrideable : sdp::SDPBackend::math);
 }
 
+// torch.nn.TransformerEncoder asks this before it packs padded sequences into a nested tensor. There
+// are none on tpu: the padded path, which torch takes for other masks, serves all.
+bool can_be_nested(const at::Tensor& /*tensor*/, const at::Tensor& /*mask*/) { return false; }
+
 bool equal(const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(a.device() == b.device(),
               "Expected all tensors to be on the same device, but found at least two devices, ",
@@ -80,6 +84,7 @@ bool equal(const at::Tensor& a, const at::Tensor& b) {
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
   m.impl("_fused_sdp_choice", TORCH_FN(choose));
   m.impl("equal", TORCH_FN(equal));
+  m.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(can_be_nested));
 }
 
 }   // namespace
