@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 import torch
+from forks import run_forked
 
 
 @pytest.fixture(autouse=True)
@@ -268,7 +269,6 @@ def test_many_dimensions_and_many_tensors():
 # ---- plugins, versions, homes ---------------------------------------------------------------------------------
 
 USE = """
-import torch
 for _ in range(2):
     try:
         torch.ones(1, device="tpu")
@@ -295,34 +295,41 @@ const void* GetPjrtApi(void) { return &api; }""", "PJRT"),
 }
 
 
-def use_plugin(python, path):
-    done = python(USE, TORCH_TPU_PLUGIN=str(path))
-    assert done.returncode == 0, (done.returncode, done.stdout, done.stderr[-2000:])
-    lines = done.stdout.strip().splitlines()
-    assert len(lines) == 3 and lines[0].startswith("E ") and lines[1].startswith("E "), done.stdout
-    assert lines[2] == "3.0 False 0"
-    assert str(path) in lines[0], lines[0]
-    return lines[0]
+FILES = ["text", "folder", "nothing"]
 
 
-@pytest.mark.parametrize("name", PLUGINS)
-def test_a_library_that_is_no_plugin(name, python, tmp_path):
+@pytest.fixture(scope="module")
+def plugins(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("plugins")
+    (folder / "text.so").write_text("this is no library")
+    (folder / "folder.so").mkdir()
+    paths = {name: folder / f"{name}.so" for name in FILES}
     compiler = shutil.which("cc") or shutil.which("gcc")
-    if not compiler:
+    if compiler:
+        for number, (name, (text, _)) in enumerate(PLUGINS.items()):
+            source, paths[name] = folder / f"plugin{number}.c", folder / f"libplugin{number}.so"
+            source.write_text(text)
+            subprocess.run([compiler, "-shared", "-fPIC", "-o", str(paths[name]), str(source)], check=True)
+    jobs = {name: (USE, {"TORCH_TPU_PLUGIN": str(path)}) for name, path in paths.items()}
+    jobs["odd environment"] = ("print(torch.ones(2, device='tpu').sum().item())",
+                               {"TORCH_TPU_THREADS": "-3", "TORCH_TPU_MEMORY_BYTES": "junk", "TORCH_TPU_FALLBACK": "maybe"})
+    jobs["budget"] = (BUDGET, {"TORCH_TPU_MEMORY_BYTES": str(16 << 20)})
+    jobs["homes"] = ("print((torch.randn(64, 64, device='tpu') @ torch.ones(64, 1, device='tpu')).shape)",
+                     dict.fromkeys(["HOME", "XDG_CACHE_HOME", "TMPDIR"], "/proc/nowhere"))
+    return paths, run_forked(jobs)
+
+
+@pytest.mark.parametrize("name", [*PLUGINS, *FILES])
+def test_a_library_that_is_no_plugin(name, plugins):
+    paths, results = plugins
+    if name not in paths:
         pytest.skip("no C compiler")
-    text, expected = PLUGINS[name]
-    source, library = tmp_path / "plugin.c", tmp_path / "libplugin.so"
-    source.write_text(text)
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(library), str(source)], check=True)
-    assert expected in use_plugin(python, library)
-
-
-def test_a_file_that_is_no_library(python, tmp_path):
-    path = tmp_path / "libtext.so"
-    path.write_text("this is no library")
-    use_plugin(python, path)
-    use_plugin(python, tmp_path)   # a folder
-    use_plugin(python, tmp_path / "nothing.so")
+    status, out, error = results[name]
+    assert status == 0, (status, out, error[-2000:])
+    lines = out.strip().splitlines()
+    assert len(lines) == 3 and lines[0].startswith("E ") and lines[1].startswith("E "), out
+    assert lines[2] == "3.0 False 0" and str(paths[name]) in lines[0]
+    assert name in FILES or PLUGINS[name][1] in lines[0], lines[0]
 
 
 def test_wrong_torch_version(python):
@@ -340,21 +347,7 @@ print(torch.ones(2).sum().item())
     assert done.returncode == 0 and "2.14.0" in done.stdout and "2.13" in done.stdout and done.stdout.endswith("2.0\n"), done.stdout + done.stderr
 
 
-def test_unwritable_home_and_temporary_folder(python):
-    done = python("import torch; print((torch.randn(64, 64, device='tpu') @ torch.ones(64, 1, device='tpu')).shape)",
-                  HOME="/proc/nowhere", XDG_CACHE_HOME="/proc/nowhere", TMPDIR="/proc/nowhere")
-    assert done.returncode == 0 and "64, 1" in done.stdout, done.stderr
-
-
-def test_odd_environment(python):
-    done = python("import torch; print(torch.ones(2, device='tpu').sum().item())", TORCH_TPU_THREADS="-3", TORCH_TPU_MEMORY_BYTES="junk",
-                  TORCH_TPU_FALLBACK="maybe")
-    assert done.returncode == 0 and (done.stdout.strip() == "2.0" or "TORCH_TPU" in done.stderr), (done.stdout, done.stderr)
-
-
-def test_budget(python):
-    done = python("""
-import torch
+BUDGET = """
 kept = torch.ones(3 << 18, device="tpu")
 try:
     torch.ones(8 << 20, device="tpu")
@@ -362,9 +355,22 @@ except torch.OutOfMemoryError as error:
     print("E", error)
 del kept
 print(torch.ones(3 << 18, device="tpu").sum().item())
-""", TORCH_TPU_MEMORY_BYTES=str(16 << 20))
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("E") and "786432" in done.stdout and done.stdout.strip().endswith("786432.0"), done.stdout
+"""
+
+
+def test_unwritable_home_and_temporary_folder(plugins):
+    status, out, error = plugins[1]["homes"]
+    assert status == 0 and "64, 1" in out, error
+
+
+def test_odd_environment(plugins):
+    status, out, error = plugins[1]["odd environment"]
+    assert status == 0 and (out.strip() == "2.0" or "TORCH_TPU" in error), (out, error)
+
+
+def test_budget(plugins):
+    status, out, error = plugins[1]["budget"]
+    assert status == 0 and out.startswith("E") and "786432" in out and out.strip().endswith("786432.0"), (out, error)
 
 
 # ---- objects that are no tensors --------------------------------------------------------------------------------

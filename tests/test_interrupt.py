@@ -1,9 +1,11 @@
 """Ctrl-C, shutdown with work in flight, signals, multiprocessing queues."""
 
+import os
 import subprocess
 import sys
 
 import pytest
+from forks import run_forked
 
 LOOPS = {
     "small ops": "x = torch.ones(4, device='tpu')\nwhile True: x = x + 1",
@@ -23,14 +25,20 @@ while True:
 
 
 def interrupted(loop):
-    body = "\n".join("        " + line for line in loop.splitlines())
+    first, again = loop.split("while True:")
+    body = "\n    ".join(again.strip().replace("\n    ", "\n").splitlines())
     return f"""
-import os, signal, threading, torch
-torch.ones(1, device="tpu")
+import os, signal, threading
+{first}
+def step():
+    global x, n
+    {body}
+
+step()   # what torch imports on first use is imported before the signal
 for _ in range(2):
-    threading.Timer(0.25, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     try:
-{body}
+        threading.Timer(0.25, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+        while True: step()
     except KeyboardInterrupt:
         assert torch.ones(2, device="tpu").sum().item() == 2
         assert torch.mm(torch.ones(3, 3, device="tpu"), torch.ones(3, 3, device="tpu")).sum().item() == 27
@@ -40,20 +48,27 @@ print("survived")
 """
 
 
-@pytest.mark.parametrize("name", LOOPS)
-def test_keyboard_interrupt(name, python):
-    done = python(interrupted(LOOPS[name]), timeout=60)
-    assert (done.returncode, done.stdout.strip()) == (0, "survived"), done.stderr[-2000:]
-
-
-def test_uncaught_interrupt_ends_the_process_as_usual(python):
-    done = python("""
-import os, signal, threading, torch
+@pytest.fixture(scope="module")
+def interrupts():
+    programs = {name: interrupted(loop) for name, loop in LOOPS.items()}
+    programs["uncaught"] = """
+import os, signal, threading
 threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 x = torch.ones(256, 256, device="tpu")
 while True: x = x @ x * 1e-3
-""", timeout=60)
-    assert done.returncode == -2 and "KeyboardInterrupt" in done.stderr, (done.returncode, done.stderr[-500:])
+"""
+    return run_forked(programs)
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_keyboard_interrupt(name, interrupts):
+    status, out, error = interrupts[name]
+    assert (status, out.strip()) == (0, "survived"), (status, error[-2000:])
+
+
+def test_uncaught_interrupt_ends_the_process_as_usual(interrupts):
+    status, _, error = interrupts["uncaught"]
+    assert status == -2 and "KeyboardInterrupt" in error, (status, error[-500:])
 
 
 EXITS = {
@@ -74,27 +89,27 @@ x = next(batches)[0].tpu()""",
 }
 
 
-def test_exit_with_work_in_flight(python):
-    failures = {}
-    running = {name: subprocess.Popen([sys.executable, "-c", "import torch\n" + code + "\nprint('end')"], stdout=subprocess.PIPE,
-                                      stderr=subprocess.PIPE, text=True) for name, code in EXITS.items()}
-    for name, process in running.items():
-        try:
-            out, error = process.communicate(timeout=120)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.communicate()
-            failures[name] = "hangs"
-            continue
-        if process.returncode != 0 or out.strip() != "end":
-            failures[name] = (process.returncode, out, error[-1500:])
-    assert not failures, failures
+@pytest.fixture(scope="module")
+def exits():
+    programs = {name: code + "\nprint('end')" for name, code in EXITS.items()}
+    work = "x = torch.ones(64, 64, device='tpu') @ torch.ones(64, 64, device='tpu')\n"
+    for end in CODES:
+        programs[end] = work + end
+    return run_forked(programs)
 
 
-@pytest.mark.parametrize("end,code", [("raise ValueError('mine')", 1), ("raise SystemExit(7)", 7), ("import os; os._exit(5)", 5)])
-def test_exit_codes(end, code, python):
-    done = python(f"import torch\nx = torch.ones(64, 64, device='tpu') @ torch.ones(64, 64, device='tpu')\n{end}")
-    assert done.returncode == code, done.stderr
+@pytest.mark.parametrize("name", EXITS)
+def test_exit_with_work_in_flight(name, exits):
+    status, out, error = exits[name]
+    assert (status, out.strip()) == (0, "end"), (status, out, error[-1500:])
+
+
+CODES = {"raise ValueError('mine')": 1, "raise SystemExit(7)": 7, "import os; os._exit(5)": 5}
+
+
+@pytest.mark.parametrize("end", CODES)
+def test_exit_codes(end, exits):
+    assert exits[end][0] == CODES[end], exits[end]
 
 
 QUEUE = """
@@ -137,8 +152,6 @@ if __name__ == "__main__":
 
 
 def test_multiprocessing_queue(tmp_path):
-    import os
-
     script = tmp_path / "queue_script.py"
     script.write_text(QUEUE)
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=180,

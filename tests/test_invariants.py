@@ -9,6 +9,7 @@ import threading
 
 import pytest
 import torch
+from forks import run_forked
 
 
 def outcome(program, device):
@@ -865,3 +866,24 @@ def test_P4_results_do_not_depend_on_the_thread_count():
     for other in results[1:]:
         for left, right in zip(results[0], other):
             assert left.equal(right)
+
+
+def test_N3_and_P5_a_child_forked_before_the_first_use_opens_its_own_device():
+    program = """
+import os
+x = torch.arange(64.0 * 64, device="tpu").reshape(64, 64)
+for _ in range(3):
+    y = (x @ x.t()).sum()
+assert torch.tpu.is_initialized() and y.item() > 0
+pid = os.fork()
+if pid == 0:   # a child of the child is told, and what it inherited is released in peace
+    try:
+        torch.ones(1, device="tpu")
+    except RuntimeError as error:
+        os._exit(0 if "forked subprocess" in str(error) else 2)
+    os._exit(3)
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+print((x + 1).sum().item() == 64 * 64 * (64 * 64 + 1) / 2)
+"""
+    status, out, error = run_forked({"child": program})["child"]
+    assert (status, out.strip()) == (0, "True"), (status, out, error)

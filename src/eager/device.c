@@ -21,7 +21,6 @@ static bool is_shut_down;
 
 static void initialize(void) {
   tt_mutex_initialize(&opening, TT_RANK_ENGINE);
-  tt_fork_guard_initialize();
 }
 
 static void lock_opening(void) {
@@ -221,6 +220,7 @@ tt_status_t tt_engine_open_slow(tt_engine_t** out_engine) {
   } else if (!engine) {
     status = open_engine(&engine);
     if (tt_status_is_ok(status)) {
+      tt_fork_guard_initialize();   // only now: a child forked before may open an engine of its own (N3)
       // release: pairs with the acquire of tt_engine_get
       atomic_store_explicit(&ever_open, engine, memory_order_release);
       atomic_store_explicit(&tt_engine_open_, engine, memory_order_release);

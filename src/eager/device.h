@@ -3,7 +3,8 @@
 // Invariants:
 //  N1 the engine object is published once and lives to the end of the process: storages may outlast shutdown;
 //  N2 opening is serialised; a failed opening leaves nothing and may be tried again;
-//  N3 a forked child never touches the plugin: every entry asks tt_engine_get first;
+//  N3 a child forked while an engine is open never touches the plugin: every entry asks tt_engine_get first;
+//     one forked before may open an engine of its own;
 //  N4 after shutdown tt_engine_get fails, releasing storages still works.
 #ifndef TT_EAGER_DEVICE_H_
 #define TT_EAGER_DEVICE_H_
