@@ -634,3 +634,58 @@ TT_LOWERING(cdist_backward) {
   else slope = SEL(EQ(r, zero), zero, MUL(MUL(sign, POW(ABS(d), K(d, p - 1))), POW(r, K(r, 1 - p))));
   tt_l_return(L, tt_b_reduce(L->b, TT_OP_ADD, MUL(g, slope), 1, &sum_over, false));
 }
+
+// (self, b, rcond?, driver?) -> (solution, residuals, rank, singular_values), all drivers by the singular values: the
+// solution of least norm. Residuals are given for every tall system, LAPACK's drivers give none of deficient rank.
+TT_LOWERING(linalg_lstsq) {
+  V a = tt_l_tensor(L, 0), b = tt_l_tensor(L, 1);
+  if (!a || !b || !float_or_complex(L, a, "linalg.lstsq")) return;
+  const char* driver = tt_l_text(L, 3, "gelsy");
+  int64_t rank = tt_lx_rank(a);
+  if (rank < 2) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "torch.linalg.lstsq: input must have at least 2 dimensions.");
+    return;
+  }
+  if (tt_lx_dtype(a) != tt_lx_dtype(b)) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "torch.linalg.lstsq: input and other must have the same dtype");
+    return;
+  }
+  bool vector = tt_lx_rank(b) == 1 || tt_lx_rank(b) == rank - 1;
+  for (int64_t i = 0; vector && tt_lx_rank(b) > 1 && i < rank - 1; ++i) vector = tt_lx_size(a, i) == tt_lx_size(b, i);
+  if (vector) b = tt_lx_unsqueeze(L, b, tt_lx_rank(b));
+  int64_t m = tt_lx_static_size(L, a, rank - 2), n = tt_lx_static_size(L, a, rank - 1), k = TT_MIN(m, n);
+  if (tt_lx_size(b, tt_lx_rank(b) - 2) != m) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "torch.linalg.lstsq: input.size(-2) should match other.size(-2)");
+    return;
+  }
+  broadcast_batches(L, &a, &b);
+  rank = tt_lx_rank(a);
+  tt_dtype_t dtype = tt_lx_dtype(a), real = tt_dtype_real_part(dtype);
+  const int64_t left[2] = {m, k}, right[2] = {k, n}, last = rank - 2, row = rank - 2;
+  result_t parts[3] = {shaped(a, dtype, 2, left), shaped(a, real, 1, &k), shaped(a, dtype, 2, right)};
+  tt_attr_t attr = tt_attr_bool(TT_ATTR_FULL_MATRICES, false);
+  tt_op_t* svd = call(L, "tt.svd", 1, &a, 3, parts, 1, &attr);
+  if (!svd) return;
+  V u = &svd->results[0], s = &svd->results[1], vh = &svd->results[2];
+  double epsilon = real == TT_DTYPE_F64 ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+  double cut = tt_l_float(L, 2, -1);
+  if (cut < 0 || tt_l_is_none(L, 2)) cut = epsilon * (double)TT_MAX(m, n);
+  V top = k ? tt_b_reduce(L->b, TT_OP_MAXIMUM, s, 1, &last, true) : s;
+  V kept = GT(s, tt_lx_broadcast_like(L, MUL(top, K(top, cut)), s));
+  V inverse = SEL(kept, DIV(K(s, 1), SEL(kept, s, K(s, 1))), K(s, 0));
+  V inner = tt_b_matmul(L->b, adjoint(L, u), b);
+  V scale = CAST(tt_lx_unsqueeze(L, inverse, rank - 1), dtype);
+  V x = tt_b_matmul(L->b, adjoint(L, vh), MUL(inner, tt_lx_broadcast_like(L, scale, inner)));
+  bool basic = strcmp(driver, "gelsy") == 0, full = strcmp(driver, "gels") == 0;
+  V residuals = no_values(L, real);
+  if (m > n && !basic) {
+    V off = SUB(tt_b_matmul(L->b, a, x), b);
+    V square_of = tt_dtype_is_complex(dtype) ? ADD(MUL(REAL(off), REAL(off)), MUL(IMAG(off), IMAG(off))) : MUL(off, off);
+    residuals = tt_b_reduce(L->b, TT_OP_ADD, square_of, 1, &row, false);
+  }
+  tt_l_return(L, vector ? tt_lx_squeeze(L, x, rank - 1) : x);
+  tt_l_return(L, residuals);
+  tt_l_return(L, full ? no_values(L, TT_DTYPE_S64)
+                      : tt_b_reduce(L->b, TT_OP_ADD, CAST(kept, TT_DTYPE_S64), 1, &last, false));
+  tt_l_return(L, basic || full ? no_values(L, real) : s);
+}
