@@ -254,6 +254,15 @@ def test_E3_complex_and_real():
     twins(program)
 
 
+def test_E3_results_keep_the_order_of_dimensions():
+    def program(device):
+        x = ramp(device, 2, 3, 4)
+        views = (x.permute(2, 0, 1), x.transpose(0, 2), x[:, 1:].permute(1, 2, 0), x.unfold(2, 2, 1))
+        return [(v.flip(0), v + 1, v.clone(), v.relu(), torch.empty_like(v) * 0, v.to(torch.float64), v.contiguous()) for v in views]
+
+    twins(program)
+
+
 # ---- overlap: CPU's verdicts and CPU's texts ---------------------------------------------------------------
 
 OVERLAPS = {
