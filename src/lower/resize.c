@@ -127,6 +127,9 @@ static V resize_matrix(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int6
       continue;
     }
     int count = neighbours(mode, o, in, out, align, scale, at, w);
+    // PyTorch's gradient of nearest takes whole ratios from the sizes, whatever scale its forward was given.
+    if (transposed && mode == NEAREST && in == out) at[0] = o;
+    if (transposed && mode == NEAREST && 2 * in == out) at[0] = o / 2;
     for (int k = 0; k < count; ++k) matrix[o * in + at[k]] += w[k];
   }
   tt_dim_t dims[2] = {out, in};
