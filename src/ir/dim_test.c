@@ -110,6 +110,68 @@ TT_TEST(dim, print_evaluate_import) {
   tt_module_release(module);
 }
 
+// ---- attacks on the invariants of dim.h ------------------------------------------------------------
+TT_TEST(dim, ranges_that_are_none_are_refused_d1) {
+  TT_EXPECT(open_module(1));
+  size_t index;
+  tt_dim_t d;
+  TT_EXPECT_ERROR(tt_dim_symbol(module, "v", -1, 4, &d, &index), TT_INVALID_ARGUMENT, "v");
+  TT_EXPECT_ERROR(tt_dim_symbol(module, "v", 5, 4, &d, &index), TT_INVALID_ARGUMENT, "v");
+  TT_EXPECT_EQ(tt_dim_symbol_count(module), 3);
+  TT_EXPECT_OK(tt_dim_symbol(module, "v", 4, 4, &d, &index));
+  TT_EXPECT_EQ(tt_dim_less_equal(module, d, 4), TT_YES);
+  tt_module_release(module);
+}
+
+TT_TEST(dim, equal_expressions_are_equal_values_d2) {
+  TT_EXPECT(open_module(1));
+  TT_EXPECT(MUL(ADD(s, t), ADD(s, u)) == ADD(ADD(MUL(s, s), MUL(u, s)), ADD(MUL(t, s), MUL(u, t))));
+  TT_EXPECT(SUB(ADD(s, MUL(ADD(s, 1), SUB(s, 1))), MUL(s, s)) == SUB(s, 1));
+  TT_EXPECT(MAX(s, MAX(t, u)) == MAX(MAX(u, s), t));
+  TT_EXPECT(ADD(DIV(t, 3), DIV(t, 3)) == MUL(2, DIV(t, 3)));
+  tt_module_release(module);
+}
+
+TT_TEST(dim, ranges_saturate_and_division_by_zero_is_an_error_d3) {
+  TT_EXPECT(open_module(1));
+  int64_t low, high, value;
+  tt_dim_t cube = MUL(MUL(t, t), MUL(t, t));
+  tt_dim_range(module, cube, &low, &high);
+  TT_EXPECT_EQ(low, 16);
+  TT_EXPECT(high == INT64_MAX);
+  int64_t huge = (int64_t)1 << 40;
+  TT_EXPECT_ERROR(tt_dim_evaluate(module, cube, (int64_t[]){1, huge, 1}, 3, &value), TT_OUT_OF_RANGE, "t");
+  tt_dim_t quotient = DIV(t, u), rest = MOD(t, u);   // u may be 0
+  if (quotient != TT_DIM_UNKNOWN) {
+    TT_EXPECT_OK(tt_dim_evaluate(module, quotient, (int64_t[]){1, 9, 2}, 3, &value));
+    TT_EXPECT_EQ(value, 4);
+    tt_status_t status = tt_dim_evaluate(module, quotient, (int64_t[]){1, 9, 0}, 3, &value);
+    TT_EXPECT(!tt_status_is_ok(status));
+    tt_status_free(status);
+  }
+  if (rest != TT_DIM_UNKNOWN) {
+    tt_status_t status = tt_dim_evaluate(module, rest, (int64_t[]){1, 9, 0}, 3, &value);
+    TT_EXPECT(!tt_status_is_ok(status));
+    tt_status_free(status);
+  }
+  TT_EXPECT(DIV(s, 0) == TT_DIM_UNKNOWN);
+  TT_EXPECT(MOD(s, 0) == TT_DIM_UNKNOWN);
+  tt_module_release(module);
+}
+
+TT_TEST(dim, constants_and_facts_come_from_ranges_d4_d5) {
+  TT_EXPECT(open_module(1));
+  TT_EXPECT_EQ(MOD(MUL(s, 12), 4), 0);
+  TT_EXPECT_EQ(SUB(MUL(ADD(s, t), 2), ADD(MUL(2, t), MUL(2, s))), 0);
+  TT_EXPECT_EQ(DIV(u, 101), 0);        // u <= 100
+  TT_EXPECT_EQ(MIN(s, MUL(s, 0)), 0);
+  TT_EXPECT_EQ(tt_dim_equal(module, t, 1), TT_NO);      // t >= 2
+  TT_EXPECT_EQ(tt_dim_equal(module, t, 0), TT_NO);
+  TT_EXPECT_EQ(tt_dim_equal(module, u, 1), TT_MAYBE);   // never by a binding
+  TT_EXPECT_EQ(tt_dim_equal(module, s, 1), TT_MAYBE);
+  tt_module_release(module);
+}
+
 // ---- random trees ------------------------------------------------------------------------------
 static uint64_t seed = 88172645463325252ull;
 static uint64_t next_random(uint64_t limit) {

@@ -70,7 +70,7 @@ static bool same_interface(const tt_plan_t* a, const tt_plan_t* b) {
   return true;
 }
 
-TT_TEST(plan, hostile_bytes) {
+TT_TEST(plan, hostile_bytes_l1_l3) {
   tt_module_t* module = module_of(program);
   tt_plan_t* plan = NULL;
   TT_EXPECT(module != NULL);
@@ -161,7 +161,7 @@ TT_TEST(plan, every_allocation_may_fail) {
 }
 
 // P4, T2: bits do not depend on the number of threads.
-TT_TEST(plan, threads_change_no_bit) {
+TT_TEST(plan, threads_change_no_bit_p4) {
   static const char text[] =
       "func.func @main(%x: tensor<300x1000xf32>) -> (tensor<f32>, tensor<1000xf32>, tensor<300xf32>, tensor<1000x300xf32>) {\n"
       "  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"

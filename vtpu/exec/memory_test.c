@@ -7,7 +7,7 @@
 
 #define MB ((int64_t)1 << 20)
 
-TT_TEST(memory, aligned_and_counted) {
+TT_TEST(memory, aligned_and_counted_m1) {
   tt_vmem_pool_t* pool;
   TT_EXPECT_OK(tt_vmem_pool_create("test device", 64 * MB, &pool));
   const size_t sizes[] = {0, 1, 63, 64, 65, 4096, 100000, 1 << 20, (1 << 20) + 1, 5 << 20};
@@ -46,7 +46,7 @@ TT_TEST(memory, aligned_and_counted) {
   tt_vmem_pool_release(pool);
 }
 
-TT_TEST(memory, budget_is_kept) {
+TT_TEST(memory, budget_is_kept_m2) {
   tt_vmem_pool_t* pool;
   TT_EXPECT_OK(tt_vmem_pool_create("vtpu:0 device", 10 * MB, &pool));
   tt_vmem_t *a, *b, *c;
@@ -67,7 +67,7 @@ TT_TEST(memory, budget_is_kept) {
 }
 
 // Small blocks all over, then a request that only fits once free pages inside segments are given back.
-TT_TEST(memory, fragments_are_given_back) {
+TT_TEST(memory, fragments_are_given_back_m2) {
   tt_vmem_pool_t* pool;
   TT_EXPECT_OK(tt_vmem_pool_create("frag", 8 * MB, &pool));
   enum { N = 128 };
@@ -91,7 +91,7 @@ TT_TEST(memory, fragments_are_given_back) {
   tt_vmem_pool_release(pool);
 }
 
-TT_TEST(memory, same_size_hits_the_cache) {
+TT_TEST(memory, same_size_hits_the_cache_m3_m4) {
   tt_vmem_pool_t* pool;
   TT_EXPECT_OK(tt_vmem_pool_create("cache", 1024 * MB, &pool));
   const size_t sizes[] = {4, 4096, 300 << 10, 3 << 20, 50 << 20};
@@ -181,7 +181,7 @@ static void* stress_main(void* arg) {
   for (int i = 0; i < N; ++i) tt_vmem_release(blocks[i]);
   return NULL;
 }
-TT_TEST(memory, stress) {
+TT_TEST(memory, stress_m4) {
   tt_vmem_pool_t* pool;
   TT_EXPECT_OK(tt_vmem_pool_create("stress", 24 * MB, &pool));
   stress_t stress[3];

@@ -12,7 +12,7 @@
 typedef struct work_s { int* seen; tt_pool_t* pool; int64_t total; } work_t;
 static void mark(void* self, size_t index) { ++((work_t*)self)->seen[index]; }
 
-TT_TEST(pool, each_index_once) {
+TT_TEST(pool, each_index_once_p1) {
   tt_pool_t* pool = tt_pool_get();
   for (int threads = 1; threads <= 4; ++threads) {
     tt_pool_set_threads(pool, threads);
@@ -35,7 +35,7 @@ static void nested(void* self, size_t index) {
   tt_pool_run(work->pool, 16, mark, &inner);
   for (int i = 0; i < 16; ++i) work->seen[index] += seen[i];
 }
-TT_TEST(pool, nested_runs_inline) {
+TT_TEST(pool, nested_runs_inline_p2) {
   tt_pool_t* pool = tt_pool_get();
   tt_pool_set_threads(pool, 3);
   int seen[40] = {0};
@@ -55,7 +55,7 @@ static void* caller_main(void* arg) {
   }
   return NULL;
 }
-TT_TEST(pool, several_callers) {
+TT_TEST(pool, several_callers_p1) {
   tt_pool_t* pool = tt_pool_get();
   tt_pool_set_threads(pool, 3);
   pthread_t threads[3];
@@ -68,7 +68,7 @@ TT_TEST(pool, several_callers) {
   for (int i = 0; i < 3; ++i) TT_EXPECT_EQ(works[i].total, 500 * 8);
 }
 
-TT_TEST(pool, idle_uses_no_cpu) {
+TT_TEST(pool, idle_uses_no_cpu_p3) {
   tt_pool_t* pool = tt_pool_get();
   tt_pool_set_threads(pool, 2);
   int seen[8] = {0};
@@ -85,7 +85,7 @@ TT_TEST(pool, idle_uses_no_cpu) {
   TT_EXPECT(used < 20000);
 }
 
-TT_TEST(pool, fork_runs_inline) {
+TT_TEST(pool, fork_runs_inline_p5) {
   tt_pool_t* pool = tt_pool_get();
   tt_pool_set_threads(pool, 2);
   int seen[8] = {0};
