@@ -21,14 +21,17 @@ def train(model, images, labels, batch=64):
     """One pass; the losses, read back once at the end."""
     device = next(model.parameters()).device
     images, labels = images.to(device), labels.to(device)
-    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
+    parts = torch.arange(len(images), device=device).split(batch)
+    optimizer = torch.optim.Adam(model.parameters(), lr=2e-3)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimizer, 1.0, 0.02, total_iters=len(parts))
     model.train()
     losses = []
-    for part in torch.arange(len(images), device=device).split(batch):
+    for part in parts:
         optimizer.zero_grad()
         loss = nn.functional.cross_entropy(model(images[part]), labels[part])
         loss.backward()
         optimizer.step()
+        schedule.step()
         losses.append(loss.detach())
     return torch.stack(losses).cpu()
 
