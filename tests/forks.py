@@ -47,7 +47,17 @@ print("RESULTS" + json.dumps(results))
 def run_forked(programs: dict, limit: float = 60) -> dict:
     """name -> code, or (code, environment); gives name -> [exit code or "hangs", stdout, stderr]."""
     jobs = {name: [job, {}] if isinstance(job, str) else list(job) for name, job in programs.items()}
-    done = subprocess.run([sys.executable, "-c", PARENT], input=json.dumps([jobs, limit]), capture_output=True, text=True,
-                          timeout=limit * (len(jobs) + 1), env=dict(os.environ))
-    assert done.returncode == 0 and "RESULTS" in done.stdout, (done.returncode, done.stdout[-500:], done.stderr[-3000:])
+    done = subprocess.run(
+        [sys.executable, "-c", PARENT],
+        input=json.dumps([jobs, limit]),
+        capture_output=True,
+        text=True,
+        timeout=limit * (len(jobs) + 1),
+        env=dict(os.environ),
+    )
+    assert done.returncode == 0 and "RESULTS" in done.stdout, (
+        done.returncode,
+        done.stdout[-500:],
+        done.stderr[-3000:],
+    )
     return json.loads(done.stdout.split("RESULTS")[1])

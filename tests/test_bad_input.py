@@ -1,4 +1,4 @@
-"""Bad input of every kind: a clear Python error that names op, shape, dtype or value, and the process goes on."""
+"""Bad input of every kind: a clear error that names op, shape, dtype or value; the process goes on."""
 
 import shutil
 import subprocess
@@ -34,53 +34,77 @@ def same_class(program):
     return texts
 
 
-# ---- devices and dtypes ------------------------------------------------------------------------------------
+# ---- devices and dtypes --------------------
 
 
 def test_mixed_devices():
     a, b = torch.ones(2, 3, device="tpu"), torch.ones(2, 3)
-    for mix in (lambda: a + b, lambda: b + a, lambda: a.mul_(b), lambda: torch.cat([a, b]), lambda: torch.where(a > 0, a, b), lambda: a @ b.t(),
-                lambda: torch.nn.functional.linear(a, b), lambda: torch.nn.Linear(3, 2)(a), lambda: torch.nn.Linear(3, 2).tpu()(b),
-                lambda: torch.add(a, a, out=b), lambda: torch.add(b, b, out=a), lambda: a.masked_fill(b > 0, 1),
-                lambda: torch.nn.functional.conv2d(a[None, None], b[None, None]), lambda: torch.stack([b, a]),
-                lambda: torch.nn.functional.mse_loss(a, b), lambda: torch._foreach_add([a], [b]),
-                lambda: torch.nn.functional.layer_norm(a, (3,), b[0]), lambda: torch.nn.functional.embedding(torch.tensor([0]), a)):
+    for mix in (
+        lambda: a + b,
+        lambda: b + a,
+        lambda: a.mul_(b),
+        lambda: torch.cat([a, b]),
+        lambda: torch.where(a > 0, a, b),
+        lambda: a @ b.t(),
+        lambda: torch.nn.functional.linear(a, b),
+        lambda: torch.nn.Linear(3, 2)(a),
+        lambda: torch.nn.Linear(3, 2).tpu()(b),
+        lambda: torch.add(a, a, out=b),
+        lambda: torch.add(b, b, out=a),
+        lambda: a.masked_fill(b > 0, 1),
+        lambda: torch.nn.functional.conv2d(a[None, None], b[None, None]),
+        lambda: torch.stack([b, a]),
+        lambda: torch.nn.functional.mse_loss(a, b),
+        lambda: torch._foreach_add([a], [b]),
+        lambda: torch.nn.functional.layer_norm(a, (3,), b[0]),
+        lambda: torch.nn.functional.embedding(torch.tensor([0]), a),
+    ):
         text = message(mix)
         assert "device" in text and "tpu" in text and "cpu" in text, text
     assert a.cpu().equal(b)
 
 
-@pytest.mark.parametrize("dtype", ["complex32", "quint8", "qint8", "bits8", "uint16", "uint32", "float8_e4m3fn", "float8_e5m2", "int4"])
+@pytest.mark.parametrize(
+    "dtype",
+    ["complex32", "quint8", "qint8", "bits8", "uint16", "uint32", "float8_e4m3fn", "float8_e5m2", "int4"],
+)
 def test_dtypes_that_may_be_missing(dtype):
     kind = getattr(torch, dtype)
     try:
         t = torch.zeros(4, dtype=kind, device="tpu")
         t.cpu()
     except (RuntimeError, NotImplementedError, TypeError) as error:
-        assert any(name in str(error).lower() for name in (dtype.lower(), "complexhalf", "quantized dtypes")), error
+        assert any(
+            name in str(error).lower() for name in (dtype.lower(), "complexhalf", "quantized dtypes")
+        ), error
         return
     assert t.dtype == kind and t.clone().dtype == kind
 
 
 def test_missing_op_names_itself():
-    text = message(lambda: torch.linalg.ldl_factor(torch.eye(3, device="tpu")), (NotImplementedError, RuntimeError))
+    text = message(
+        lambda: torch.linalg.ldl_factor(torch.eye(3, device="tpu")), (NotImplementedError, RuntimeError)
+    )
     assert "ldl_factor" in text and "TORCH_TPU_FALLBACK=1" in text
 
 
 def test_integers_where_floats_are_needed():
-    for program in (lambda d: torch.arange(4, device=d).mean(), lambda d: torch.arange(4, device=d).softmax(0),
-                    lambda d: torch.nn.functional.layer_norm(torch.ones(2, 3, dtype=torch.int64, device=d), (3,)),
-                    lambda d: torch.mm(torch.ones(2, 2, device=d), torch.ones(2, 2, dtype=torch.float64, device=d)),
-                    lambda d: torch.ones(2, dtype=torch.bool, device=d) - torch.ones(2, dtype=torch.bool, device=d),
-                    lambda d: -torch.ones(2, dtype=torch.bool, device=d),
-                    lambda d: torch.ones(2, device=d) & torch.ones(2, device=d),
-                    lambda d: torch.bitwise_not(torch.ones(2, device=d)),
-                    lambda d: torch.linalg.inv(torch.ones(2, 2, dtype=torch.int64, device=d)),
-                    lambda d: torch.arange(3, device=d).requires_grad_()):
+    for program in (
+        lambda d: torch.arange(4, device=d).mean(),
+        lambda d: torch.arange(4, device=d).softmax(0),
+        lambda d: torch.nn.functional.layer_norm(torch.ones(2, 3, dtype=torch.int64, device=d), (3,)),
+        lambda d: torch.mm(torch.ones(2, 2, device=d), torch.ones(2, 2, dtype=torch.float64, device=d)),
+        lambda d: torch.ones(2, dtype=torch.bool, device=d) - torch.ones(2, dtype=torch.bool, device=d),
+        lambda d: -torch.ones(2, dtype=torch.bool, device=d),
+        lambda d: torch.ones(2, device=d) & torch.ones(2, device=d),
+        lambda d: torch.bitwise_not(torch.ones(2, device=d)),
+        lambda d: torch.linalg.inv(torch.ones(2, 2, dtype=torch.int64, device=d)),
+        lambda d: torch.arange(3, device=d).requires_grad_(),
+    ):
         same_class(program)
 
 
-# ---- shapes -------------------------------------------------------------------------------------------------
+# ---- shapes --------------------
 
 SHAPES = {
     "add": lambda d: torch.ones(2, 3, device=d) + torch.ones(4, device=d),
@@ -92,8 +116,12 @@ SHAPES = {
     "cat": lambda d: torch.cat([torch.ones(2, 3, device=d), torch.ones(2, 4, device=d)]),
     "cat of nothing": lambda d: torch.cat([]),
     "stack": lambda d: torch.stack([torch.ones(2, device=d), torch.ones(3, device=d)]),
-    "conv channels": lambda d: torch.nn.functional.conv2d(torch.ones(1, 3, 8, 8, device=d), torch.ones(4, 2, 3, 3, device=d)),
-    "conv too small": lambda d: torch.nn.functional.conv2d(torch.ones(1, 2, 2, 2, device=d), torch.ones(4, 2, 3, 3, device=d)),
+    "conv channels": lambda d: torch.nn.functional.conv2d(
+        torch.ones(1, 3, 8, 8, device=d), torch.ones(4, 2, 3, 3, device=d)
+    ),
+    "conv too small": lambda d: torch.nn.functional.conv2d(
+        torch.ones(1, 2, 2, 2, device=d), torch.ones(4, 2, 3, 3, device=d)
+    ),
     "pool": lambda d: torch.nn.functional.max_pool2d(torch.ones(1, 1, 2, 2, device=d), 5),
     "view": lambda d: torch.ones(2, 3, device=d).view(4, 2),
     "reshape": lambda d: torch.ones(2, 3, device=d).reshape(5),
@@ -105,8 +133,12 @@ SHAPES = {
     "empty max": lambda d: torch.ones(0, device=d).max(),
     "empty argmax": lambda d: torch.ones(0, 3, device=d).argmax(0),
     "layer_norm": lambda d: torch.nn.functional.layer_norm(torch.ones(2, 3, device=d), (4,)),
-    "cross_entropy": lambda d: torch.nn.functional.cross_entropy(torch.ones(2, 3, device=d), torch.zeros(3, dtype=torch.int64, device=d)),
-    "gather rank": lambda d: torch.ones(2, 3, device=d).gather(0, torch.zeros(2, dtype=torch.int64, device=d)),
+    "cross_entropy": lambda d: torch.nn.functional.cross_entropy(
+        torch.ones(2, 3, device=d), torch.zeros(3, dtype=torch.int64, device=d)
+    ),
+    "gather rank": lambda d: torch.ones(2, 3, device=d).gather(
+        0, torch.zeros(2, dtype=torch.int64, device=d)
+    ),
     "index dtype": lambda d: torch.ones(3, device=d).index_select(0, torch.ones(1, device=d)),
     "topk": lambda d: torch.ones(3, device=d).topk(5),
     "kthvalue": lambda d: torch.ones(3, device=d).kthvalue(4),
@@ -128,7 +160,9 @@ SHAPES = {
     "cholesky": lambda d: torch.linalg.cholesky(-torch.eye(2, device=d)),
     "solve": lambda d: torch.linalg.solve(torch.zeros(2, 2, device=d), torch.ones(2, device=d)),
     "inv": lambda d: torch.linalg.inv(torch.zeros(2, 2, device=d)),
-    "backward twice": lambda d: (lambda y: (y.backward(), y.backward()))((torch.ones(2, device=d, requires_grad=True) ** 2).sum()),
+    "backward twice": lambda d: (lambda y: (y.backward(), y.backward()))(
+        (torch.ones(2, device=d, requires_grad=True) ** 2).sum()
+    ),
     "leaf in place": lambda d: torch.ones(2, device=d, requires_grad=True).add_(1),
     "negative size": lambda d: torch.empty(-1, device=d),
     "size overflow": lambda d: torch.empty(1 << 40, 1 << 40, device=d),
@@ -147,13 +181,20 @@ def test_texts_name_op_and_shapes():
     assert "size of tensor a (3) must match the size of tensor b (4)" in text
     text = message(lambda: torch.mm(torch.ones(2, 3, device="tpu"), torch.ones(2, 3, device="tpu")))
     assert "2x3" in text
-    text = message(lambda: torch.nn.functional.embedding(torch.tensor([1, 44], device="tpu"), torch.ones(5, 2, device="tpu")), IndexError)
+    text = message(
+        lambda: torch.nn.functional.embedding(
+            torch.tensor([1, 44], device="tpu"), torch.ones(5, 2, device="tpu")
+        ),
+        IndexError,
+    )
     assert "embedding" in text and "44" in text and "5" in text
-    text = message(lambda: torch.ones(5, device="tpu").index_select(0, torch.tensor([-9], device="tpu")), IndexError)
+    text = message(
+        lambda: torch.ones(5, device="tpu").index_select(0, torch.tensor([-9], device="tpu")), IndexError
+    )
     assert "index_select" in text and "-9" in text
 
 
-# ---- values -------------------------------------------------------------------------------------------------
+# ---- values --------------------
 
 
 INDICES = {
@@ -164,13 +205,21 @@ INDICES = {
     "index_select": lambda d: torch.ones(3, device=d).index_select(0, torch.tensor([7], device=d)),
     "gather": lambda d: torch.ones(3, device=d).gather(0, torch.tensor([7], device=d)),
     "scatter": lambda d: torch.ones(3, device=d).scatter(0, torch.tensor([7], device=d), 1.0),
-    "scatter_add": lambda d: torch.ones(3, device=d).scatter_add(0, torch.tensor([7], device=d), torch.ones(1, device=d)),
+    "scatter_add": lambda d: torch.ones(3, device=d).scatter_add(
+        0, torch.tensor([7], device=d), torch.ones(1, device=d)
+    ),
     "take": lambda d: torch.ones(3, device=d).take(torch.tensor([7], device=d)),
-    "embedding": lambda d: torch.nn.functional.embedding(torch.tensor([7], device=d), torch.ones(3, 2, device=d)),
-    "cross_entropy": lambda d: torch.nn.functional.cross_entropy(torch.ones(1, 3, device=d), torch.tensor([7], device=d)),
+    "embedding": lambda d: torch.nn.functional.embedding(
+        torch.tensor([7], device=d), torch.ones(3, 2, device=d)
+    ),
+    "cross_entropy": lambda d: torch.nn.functional.cross_entropy(
+        torch.ones(1, 3, device=d), torch.tensor([7], device=d)
+    ),
     "one_hot": lambda d: torch.nn.functional.one_hot(torch.tensor([7], device=d), 3),
     "index_fill": lambda d: torch.ones(3, device=d).index_fill(0, torch.tensor([7], device=d), 1.0),
-    "index_copy": lambda d: torch.ones(3, device=d).index_copy(0, torch.tensor([7], device=d), torch.ones(1, device=d)),
+    "index_copy": lambda d: torch.ones(3, device=d).index_copy(
+        0, torch.tensor([7], device=d), torch.ones(1, device=d)
+    ),
 }
 
 
@@ -183,12 +232,16 @@ def test_index_out_of_range(name):
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64])
 def test_integer_division_by_zero(dtype):
-    for program in (lambda d: torch.ones(3, dtype=dtype, device=d) // torch.zeros(3, dtype=dtype, device=d),
-                    lambda d: torch.ones(3, dtype=dtype, device=d) // 0,
-                    lambda d: torch.ones(3, dtype=dtype, device=d) % 0,
-                    lambda d: torch.div(torch.ones(3, dtype=dtype, device=d), 0, rounding_mode="trunc"),
-                    lambda d: torch.fmod(torch.ones(3, dtype=dtype, device=d), 0),
-                    lambda d: torch.remainder(torch.ones(3, dtype=dtype, device=d), torch.tensor([1, 0, 1], dtype=dtype, device=d))):
+    for program in (
+        lambda d: torch.ones(3, dtype=dtype, device=d) // torch.zeros(3, dtype=dtype, device=d),
+        lambda d: torch.ones(3, dtype=dtype, device=d) // 0,
+        lambda d: torch.ones(3, dtype=dtype, device=d) % 0,
+        lambda d: torch.div(torch.ones(3, dtype=dtype, device=d), 0, rounding_mode="trunc"),
+        lambda d: torch.fmod(torch.ones(3, dtype=dtype, device=d), 0),
+        lambda d: torch.remainder(
+            torch.ones(3, dtype=dtype, device=d), torch.tensor([1, 0, 1], dtype=dtype, device=d)
+        ),
+    ):
         _, text = same_class(program)
         assert "ZeroDivisionError" in text and "aten::" in text and "tensor<3x" in text, text
     x = torch.ones(3, dtype=dtype, device="tpu")
@@ -199,7 +252,9 @@ def test_integer_division_by_zero(dtype):
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.int32, torch.int64])
 def test_smallest_integer_by_minus_one(dtype):
     low = torch.iinfo(dtype).min
-    for device in ("cpu", "tpu") if dtype in (torch.int8, torch.int16) else ("tpu",):   # the CPU may trap on the wide ones
+    for device in (
+        ("cpu", "tpu") if dtype in (torch.int8, torch.int16) else ("tpu",)
+    ):  # the CPU may trap on the wide ones
         x = torch.tensor([low, 6, -6], dtype=dtype, device=device)
         one = torch.full((3,), -1, dtype=dtype, device=device)
         for result in (x // one, torch.div(x, one, rounding_mode="trunc"), -x, x * -1):
@@ -212,7 +267,7 @@ def test_smallest_integer_by_minus_one(dtype):
 def test_shifts_and_casts_of_extreme_values():
     x = torch.tensor([float("inf"), float("-inf"), float("nan"), 1e30, -1e30], device="tpu")
     for dtype in (torch.int8, torch.int32, torch.int64, torch.uint8, torch.bool):
-        x.to(dtype).cpu()   # values are not defined, the process goes on
+        x.to(dtype).cpu()  # values are not defined, the process goes on
     i = torch.tensor([1, -1, 5], dtype=torch.int32, device="tpu")
     for by in (0, 31):
         assert (i << by).cpu().equal(i.cpu() << by) and (i >> by).cpu().equal(i.cpu() >> by)
@@ -224,17 +279,24 @@ def test_shifts_and_casts_of_extreme_values():
 
 
 def test_invalid_probabilities():
-    for program in (lambda d: torch.bernoulli(torch.tensor([0.5, 1.5], device=d)), lambda d: torch.bernoulli(torch.tensor([float("nan")], device=d)),
-                    lambda d: torch.multinomial(torch.tensor([-1.0, 1.0], device=d), 1), lambda d: torch.multinomial(torch.zeros(3, device=d), 1),
-                    lambda d: torch.multinomial(torch.tensor([float("inf"), 1.0], device=d), 1)):
+    for program in (
+        lambda d: torch.bernoulli(torch.tensor([0.5, 1.5], device=d)),
+        lambda d: torch.bernoulli(torch.tensor([float("nan")], device=d)),
+        lambda d: torch.multinomial(torch.tensor([-1.0, 1.0], device=d), 1),
+        lambda d: torch.multinomial(torch.zeros(3, device=d), 1),
+        lambda d: torch.multinomial(torch.tensor([float("inf"), 1.0], device=d), 1),
+    ):
         same_class(program)
 
 
-# ---- resources ----------------------------------------------------------------------------------------------
+# ---- resources --------------------
 
 
 def test_out_of_memory_names_the_holders():
-    text = message(lambda: torch.empty(1 << 46, dtype=torch.uint8, device="tpu").fill_(1), (torch.OutOfMemoryError, RuntimeError))
+    text = message(
+        lambda: torch.empty(1 << 46, dtype=torch.uint8, device="tpu").fill_(1),
+        (torch.OutOfMemoryError, RuntimeError),
+    )
     assert "memory" in text and str(1 << 46) in text or "TiB" in text or "GiB" in text, text
 
 
@@ -253,7 +315,7 @@ def test_long_graphs():
         y = y * 1.0
     y.sum().backward()
     assert x.grad.cpu().tolist() == [1, 1]
-    del y   # a chain of 20,000 nodes is freed
+    del y  # a chain of 20,000 nodes is freed
 
 
 def test_many_dimensions_and_many_tensors():
@@ -266,7 +328,7 @@ def test_many_dimensions_and_many_tensors():
     assert torch.stack(parts).shape == (600, 1)
 
 
-# ---- plugins, versions, homes ---------------------------------------------------------------------------------
+# ---- plugins, versions, homes --------------------
 
 USE = """
 for _ in range(2):
@@ -280,18 +342,27 @@ print(torch.ones(3).sum().item(), torch.tpu.is_available(), torch.tpu.device_cou
 PLUGINS = {
     "no entry point": ("int other(void) { return 1; }", "GetPjrtApi"),
     "null": ("const void* GetPjrtApi(void) { return 0; }", "no PJRT table"),
-    "another major version": ("""#include <stddef.h>
+    "another major version": (
+        """#include <stddef.h>
 struct version { size_t size; void* extension; int major, minor; };
 static struct { size_t size; void* extension; struct version version; void* slots[300]; } api = {2448, 0, {24, 0, 7, 3}, {0}};
-const void* GetPjrtApi(void) { return &api; }""", "7"),
-    "tiny struct": ("""#include <stddef.h>
+const void* GetPjrtApi(void) { return &api; }""",
+        "7",
+    ),
+    "tiny struct": (
+        """#include <stddef.h>
 struct version { size_t size; void* extension; int major, minor; };
 static struct { size_t size; void* extension; struct version version; } api = {40, 0, {24, 0, 0, 104}};
-const void* GetPjrtApi(void) { return &api; }""", "PJRT"),
-    "null slots": ("""#include <stddef.h>
+const void* GetPjrtApi(void) { return &api; }""",
+        "PJRT",
+    ),
+    "null slots": (
+        """#include <stddef.h>
 struct version { size_t size; void* extension; int major, minor; };
 static struct { size_t size; void* extension; struct version version; void* slots[300]; } api = {2448, 0, {24, 0, 0, 104}, {0}};
-const void* GetPjrtApi(void) { return &api; }""", "PJRT"),
+const void* GetPjrtApi(void) { return &api; }""",
+        "PJRT",
+    ),
 }
 
 
@@ -311,11 +382,15 @@ def plugins(tmp_path_factory):
             source.write_text(text)
             subprocess.run([compiler, "-shared", "-fPIC", "-o", str(paths[name]), str(source)], check=True)
     jobs = {name: (USE, {"TORCH_TPU_PLUGIN": str(path)}) for name, path in paths.items()}
-    jobs["odd environment"] = ("print(torch.ones(2, device='tpu').sum().item())",
-                               {"TORCH_TPU_THREADS": "-3", "TORCH_TPU_MEMORY_BYTES": "junk", "TORCH_TPU_FALLBACK": "maybe"})
+    jobs["odd environment"] = (
+        "print(torch.ones(2, device='tpu').sum().item())",
+        {"TORCH_TPU_THREADS": "-3", "TORCH_TPU_MEMORY_BYTES": "junk", "TORCH_TPU_FALLBACK": "maybe"},
+    )
     jobs["budget"] = (BUDGET, {"TORCH_TPU_MEMORY_BYTES": str(16 << 20)})
-    jobs["homes"] = ("print((torch.randn(64, 64, device='tpu') @ torch.ones(64, 1, device='tpu')).shape)",
-                     dict.fromkeys(["HOME", "XDG_CACHE_HOME", "TMPDIR"], "/proc/nowhere"))
+    jobs["homes"] = (
+        "print((torch.randn(64, 64, device='tpu') @ torch.ones(64, 1, device='tpu')).shape)",
+        dict.fromkeys(["HOME", "XDG_CACHE_HOME", "TMPDIR"], "/proc/nowhere"),
+    )
     return paths, run_forked(jobs)
 
 
@@ -333,7 +408,8 @@ def test_a_library_that_is_no_plugin(name, plugins):
 
 
 def test_wrong_torch_version(python):
-    done = python("""
+    done = python(
+        """
 import torch
 torch.__version__ = "2.14.0"
 from torch_tpu_c import _autoload
@@ -343,8 +419,15 @@ try:
 except RuntimeError as error:
     print("E", error)
 print(torch.ones(2).sum().item())
-""", TORCH_DEVICE_BACKEND_AUTOLOAD="0")
-    assert done.returncode == 0 and "2.14.0" in done.stdout and "2.13" in done.stdout and done.stdout.endswith("2.0\n"), done.stdout + done.stderr
+""",
+        TORCH_DEVICE_BACKEND_AUTOLOAD="0",
+    )
+    assert (
+        done.returncode == 0
+        and "2.14.0" in done.stdout
+        and "2.13" in done.stdout
+        and done.stdout.endswith("2.0\n")
+    ), done.stdout + done.stderr
 
 
 BUDGET = """
@@ -370,24 +453,37 @@ def test_odd_environment(plugins):
 
 def test_budget(plugins):
     status, out, error = plugins[1]["budget"]
-    assert status == 0 and out.startswith("E") and "786432" in out and out.strip().endswith("786432.0"), (out, error)
+    assert status == 0 and out.startswith("E") and "786432" in out and out.strip().endswith("786432.0"), (
+        out,
+        error,
+    )
 
 
-# ---- objects that are no tensors --------------------------------------------------------------------------------
+# ---- objects that are no tensors --------------------
 
 
 def test_foreign_objects():
     t = torch.ones(2, device="tpu")
-    for call in (lambda: t + "a", lambda: t + None, lambda: torch.add(t, [1, 2]), lambda: t.to("nonsense"), lambda: torch.ones(2, device="tpux"),
-                 lambda: torch.ones("2", device="tpu"), lambda: t.view("a"), lambda: torch.tensor(object(), device="tpu"),
-                 lambda: torch.tensor([[1, 2], [3]], device="tpu")):
+    for call in (
+        lambda: t + "a",
+        lambda: t + None,
+        lambda: torch.add(t, [1, 2]),
+        lambda: t.to("nonsense"),
+        lambda: torch.ones(2, device="tpux"),
+        lambda: torch.ones("2", device="tpu"),
+        lambda: t.view("a"),
+        lambda: torch.tensor(object(), device="tpu"),
+        lambda: torch.tensor([[1, 2], [3]], device="tpu"),
+    ):
         with pytest.raises((TypeError, RuntimeError, ValueError)):
             call()
 
 
 KINDS = {
     "sparse": lambda: torch.eye(2).to_sparse().to("tpu"),
-    "sparse parts": lambda: torch.sparse_coo_tensor(torch.zeros(1, 1, dtype=torch.int64), torch.ones(1), (2,), device="tpu"),
+    "sparse parts": lambda: torch.sparse_coo_tensor(
+        torch.zeros(1, 1, dtype=torch.int64), torch.ones(1), (2,), device="tpu"
+    ),
     "sparse mm": lambda: torch.sparse.mm(torch.eye(2).to_sparse(), torch.ones(2, 2, device="tpu")),
     "sparse csr": lambda: torch.eye(2).to_sparse_csr().to("tpu") @ torch.ones(2, 2, device="tpu"),
     "quantized": lambda: torch.zeros(4, dtype=torch.quint8, device="tpu"),
@@ -401,9 +497,14 @@ KINDS = {
 def test_kinds_of_tensors_that_are_missing(name):
     text = message(KINDS[name], (NotImplementedError,))
     assert "aten::" in text and name.split()[0] in text and "not supported on this device" in text, text
-    assert len(text) < 300, text   # not the list of all dispatch keys
+    assert len(text) < 300, text  # not the list of all dispatch keys
 
 
 def test_ops_that_make_missing_kinds():
-    for make in (lambda t: t.to_sparse(), lambda t: t.to_sparse_csr(), lambda t: torch.quantize_per_tensor(t, 0.1, 0, torch.quint8), lambda t: t.to_mkldnn()):
+    for make in (
+        lambda t: t.to_sparse(),
+        lambda t: t.to_sparse_csr(),
+        lambda t: torch.quantize_per_tensor(t, 0.1, 0, torch.quint8),
+        lambda t: t.to_mkldnn(),
+    ):
         assert "aten::" in message(lambda: make(torch.ones(2, 2, device="tpu")), (NotImplementedError,))

@@ -1,4 +1,4 @@
-"""Activation checkpointing: recomputation gives the same gradients, dropout included, random state restored."""
+"""Activation checkpointing: recomputation gives the same gradients, dropout included."""
 
 import pytest
 import torch
@@ -9,8 +9,13 @@ BOTH = pytest.mark.parametrize("reentrant", [True, False])
 
 def block(width=16, p=0.3):
     torch.manual_seed(1)
-    return torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.GELU(), torch.nn.Dropout(p), torch.nn.Linear(width, width),
-                               torch.nn.Dropout(p))
+    return torch.nn.Sequential(
+        torch.nn.Linear(width, width),
+        torch.nn.GELU(),
+        torch.nn.Dropout(p),
+        torch.nn.Linear(width, width),
+        torch.nn.Dropout(p),
+    )
 
 
 def gradients(model, run):
@@ -55,8 +60,9 @@ def test_sequential_and_nested(reentrant):
     for left, right in zip(plain, kept):
         assert left.equal(right)
     if not reentrant:
+
         def nested(m, x):
-            inner = lambda v: checkpoint(m[1], checkpoint(m[0], v, use_reentrant=False), use_reentrant=False)   # noqa: E731
+            inner = lambda v: checkpoint(m[1], checkpoint(m[0], v, use_reentrant=False), use_reentrant=False)  # noqa: E731
             return m[3](m[2](checkpoint(inner, x, use_reentrant=False)))
 
         for left, right in zip(plain, gradients(model, nested)):
@@ -81,7 +87,9 @@ def test_values_are_the_cpus_without_dropout():
     x = torch.linspace(-1, 1, 48).reshape(3, 16).requires_grad_()
     model(x).pow(2).sum().backward()
     expected = [x.grad] + [p.grad.clone() for p in model.parameters()]
-    for left, right in zip(gradients(model.tpu(), lambda m, v: checkpoint(m, v, use_reentrant=False)), expected):
+    for left, right in zip(
+        gradients(model.tpu(), lambda m, v: checkpoint(m, v, use_reentrant=False)), expected
+    ):
         torch.testing.assert_close(left, right, rtol=1e-4, atol=1e-5)
 
 
@@ -92,19 +100,29 @@ def test_selective_checkpointing():
 
     def policy(context, op, *args, **kwargs):
         calls.append(op)
-        return CheckpointPolicy.MUST_SAVE if op in (torch.ops.aten.addmm.default, torch.ops.aten.mm.default) else CheckpointPolicy.PREFER_RECOMPUTE
+        return (
+            CheckpointPolicy.MUST_SAVE
+            if op in (torch.ops.aten.addmm.default, torch.ops.aten.mm.default)
+            else CheckpointPolicy.PREFER_RECOMPUTE
+        )
 
     model = block(p=0.0).tpu()
     plain = gradients(model, lambda m, x: m(x))
-    kept = gradients(model, lambda m, x: checkpoint(m, x, use_reentrant=False,
-                                                    context_fn=lambda: create_selective_checkpoint_contexts(policy)))
+    kept = gradients(
+        model,
+        lambda m, x: checkpoint(
+            m, x, use_reentrant=False, context_fn=lambda: create_selective_checkpoint_contexts(policy)
+        ),
+    )
     for left, right in zip(plain, kept):
         torch.testing.assert_close(left, right)
     assert calls
 
 
 def test_memory_is_saved():
-    layers = torch.nn.Sequential(*[torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU(), torch.nn.Tanh()) for _ in range(6)]).tpu()
+    layers = torch.nn.Sequential(
+        *[torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.GELU(), torch.nn.Tanh()) for _ in range(6)]
+    ).tpu()
     x = torch.randn(512, 256, device="tpu").requires_grad_()
 
     def held(run):

@@ -1,4 +1,4 @@
-"""DataLoader: fork and spawn workers that touch only CPU tensors, pinned batches, epochs while the device works."""
+"""DataLoader: fork and spawn workers that touch only CPU tensors, pinned batches."""
 
 import pytest
 import torch
@@ -42,9 +42,15 @@ EXPECTED = ([float(sum(range(24)))] * 3, sorted(i % 5 for i in range(24)))
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("pin", [False, True])
 def test_fork_and_pin(workers, pin):
-    torch.ones(1, device="tpu")   # the plugin is open before the workers fork
-    loader = DataLoader(Pairs(), batch_size=5, shuffle=True, num_workers=workers, pin_memory=pin,
-                        multiprocessing_context="fork" if workers else None)
+    torch.ones(1, device="tpu")  # the plugin is open before the workers fork
+    loader = DataLoader(
+        Pairs(),
+        batch_size=5,
+        shuffle=True,
+        num_workers=workers,
+        pin_memory=pin,
+        multiprocessing_context="fork" if workers else None,
+    )
     assert epoch(loader) == EXPECTED
     assert epoch(loader) == EXPECTED
     if pin:
@@ -52,7 +58,9 @@ def test_fork_and_pin(workers, pin):
 
 
 def test_spawn_and_persistent_workers():
-    loader = DataLoader(Pairs(), batch_size=8, num_workers=1, multiprocessing_context="spawn", persistent_workers=True)
+    loader = DataLoader(
+        Pairs(), batch_size=8, num_workers=1, multiprocessing_context="spawn", persistent_workers=True
+    )
     for _ in range(2):
         assert epoch(loader) == EXPECTED
 
@@ -64,7 +72,9 @@ def test_iterable_dataset():
 
 def test_tensors_on_the_device_without_workers():
     x, y = torch.arange(10.0, device="tpu")[:, None], torch.arange(10, device="tpu")
-    loader = DataLoader(TensorDataset(x, y), batch_size=4, generator=torch.Generator().manual_seed(1), shuffle=True)
+    loader = DataLoader(
+        TensorDataset(x, y), batch_size=4, generator=torch.Generator().manual_seed(1), shuffle=True
+    )
     seen = []
     for a, b in loader:
         assert a.is_tpu and b.is_tpu
@@ -78,7 +88,7 @@ def test_forked_worker_that_touches_the_device_says_so():
     loader = DataLoader(TouchesDevice(), num_workers=1, multiprocessing_context="fork")
     with pytest.raises(RuntimeError, match="(?s)fork.*spawn"):
         next(iter(loader))
-    assert torch.ones(2, device="tpu").sum().item() == 2   # the parent goes on
+    assert torch.ones(2, device="tpu").sum().item() == 2  # the parent goes on
 
 
 def test_collate_of_tpu_tensors(check):

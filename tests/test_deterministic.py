@@ -1,4 +1,4 @@
-"""Deterministic mode: repeatable results, filled uninitialised memory, no refusals of ops that repeat anyway."""
+"""Deterministic mode: repeatable results, filled uninitialised memory."""
 
 import pytest
 import torch
@@ -20,8 +20,13 @@ def test_scatter_add_and_index_add_repeat():
 
     def program():
         zeros = torch.zeros(7, device="tpu")
-        return [zeros.scatter_add(0, index, source), zeros.index_add(0, index, source), torch.bincount(index, source, 7),
-                zeros.index_put((index,), source, accumulate=True), torch.nn.functional.embedding(index, source[:7, None])]
+        return [
+            zeros.scatter_add(0, index, source),
+            zeros.index_add(0, index, source),
+            torch.bincount(index, source, 7),
+            zeros.index_put((index,), source, accumulate=True),
+            torch.nn.functional.embedding(index, source[:7, None]),
+        ]
 
     twice(program)
     torch.use_deterministic_algorithms(True)
@@ -30,8 +35,15 @@ def test_scatter_add_and_index_add_repeat():
 
 def test_training_step_repeats():
     def program():
-        model = torch.nn.Sequential(torch.nn.Conv2d(1, 4, 3), torch.nn.BatchNorm2d(4), torch.nn.ReLU(), torch.nn.MaxPool2d(2),
-                                    torch.nn.Flatten(), torch.nn.Dropout(0.3), torch.nn.Linear(36, 5)).tpu()
+        model = torch.nn.Sequential(
+            torch.nn.Conv2d(1, 4, 3),
+            torch.nn.BatchNorm2d(4),
+            torch.nn.ReLU(),
+            torch.nn.MaxPool2d(2),
+            torch.nn.Flatten(),
+            torch.nn.Dropout(0.3),
+            torch.nn.Linear(36, 5),
+        ).tpu()
         optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
         x, y = torch.randn(6, 1, 8, 8, device="tpu"), torch.randint(0, 5, (6,), device="tpu")
         for _ in range(3):
@@ -53,16 +65,32 @@ def test_switch():
     assert torch.is_deterministic_algorithms_warn_only_enabled()
 
 
-@pytest.mark.parametrize("dtype,expected", [(torch.float32, "nan"), (torch.int32, 2**31 - 1), (torch.uint8, 255), (torch.bool, True),
-                                            (torch.complex64, "nan"), (torch.bfloat16, "nan"), (torch.int64, 2**63 - 1)])
+@pytest.mark.parametrize(
+    "dtype,expected",
+    [
+        (torch.float32, "nan"),
+        (torch.int32, 2**31 - 1),
+        (torch.uint8, 255),
+        (torch.bool, True),
+        (torch.complex64, "nan"),
+        (torch.bfloat16, "nan"),
+        (torch.int64, 2**63 - 1),
+    ],
+)
 def test_uninitialised_memory_is_filled(dtype, expected):
     torch.use_deterministic_algorithms(True)
     cpu, tpu = torch.empty(3, dtype=dtype), torch.empty(3, dtype=dtype, device="tpu").cpu()
-    assert torch.equal(torch.isnan(cpu), torch.isnan(tpu)) if expected == "nan" else tpu.tolist() == [expected] * 3 == cpu.tolist()
+    assert (
+        torch.equal(torch.isnan(cpu), torch.isnan(tpu))
+        if expected == "nan"
+        else tpu.tolist() == [expected] * 3 == cpu.tolist()
+    )
     strided = torch.empty_strided((2, 2), (1, 2), dtype=dtype, device="tpu").cpu()
     assert torch.isnan(strided).all() if expected == "nan" else (strided == expected).all()
     grown = torch.zeros(2, dtype=dtype, device="tpu").resize_(5).cpu()
-    assert (grown[:2] == 0).all() and (torch.isnan(grown[2:]).all() if expected == "nan" else (grown[2:] == expected).all())
+    assert (grown[:2] == 0).all() and (
+        torch.isnan(grown[2:]).all() if expected == "nan" else (grown[2:] == expected).all()
+    )
 
 
 def test_fill_can_be_turned_off():

@@ -4,8 +4,20 @@ import numpy as np
 import pytest
 import torch
 
-DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int16, torch.int32,
-          torch.int64, torch.bool, torch.complex64, torch.complex128]
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int8,
+    torch.uint8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.bool,
+    torch.complex64,
+    torch.complex128,
+]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -40,15 +52,21 @@ def test_import_to_the_device():
 @pytest.mark.parametrize("name", ["strided", "transposed", "offset", "0-d", "empty", "expanded"])
 def test_views(name):
     base = torch.arange(24.0).reshape(4, 6)
-    view = {"strided": lambda x: x[::2, 1::2], "transposed": lambda x: x.t(), "offset": lambda x: x[2:, 3:], "0-d": lambda x: x[1, 1],
-            "empty": lambda x: x[4:], "expanded": lambda x: x[:1].expand(3, 6)}[name]
+    view = {
+        "strided": lambda x: x[::2, 1::2],
+        "transposed": lambda x: x.t(),
+        "offset": lambda x: x[2:, 3:],
+        "0-d": lambda x: x[1, 1],
+        "empty": lambda x: x[4:],
+        "expanded": lambda x: x[:1].expand(3, 6),
+    }[name]
     result = torch.from_dlpack(view(base.tpu()))
     assert result.equal(view(base)) and result.shape == view(base).shape
 
 
 def test_protocol():
     t = torch.ones(3, device="tpu")
-    assert t.__dlpack_device__() == (1, 0)   # kDLCPU: what __dlpack__ gives
+    assert t.__dlpack_device__() == (1, 0)  # kDLCPU: what __dlpack__ gives
     with pytest.raises(BufferError):
         t.__dlpack__(copy=False)
     assert torch.from_dlpack(torch.utils.dlpack.to_dlpack(t)).equal(torch.ones(3))

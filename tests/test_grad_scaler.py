@@ -22,7 +22,9 @@ def run(device, gradients, **options):
 def test_trace_is_the_cpus():
     factors = [1, 1, 1, float("inf"), 1, float("nan"), float("nan"), 1, 1, 1, 1]
     assert str(run("tpu", factors)) == str(run("cpu", factors))
-    assert str(run("tpu", factors, growth_factor=3.0, backoff_factor=0.25)) == str(run("cpu", factors, growth_factor=3.0, backoff_factor=0.25))
+    assert str(run("tpu", factors, growth_factor=3.0, backoff_factor=0.25)) == str(
+        run("cpu", factors, growth_factor=3.0, backoff_factor=0.25)
+    )
     assert str(run("tpu", factors[:3], enabled=False)) == str(run("cpu", factors[:3], enabled=False))
 
 
@@ -34,7 +36,7 @@ def test_unscale_and_clip():
         scaler = torch.amp.GradScaler(device, init_scale=1024.0)
         for _ in range(3):
             optimizer.zero_grad()
-            scaler.scale((w ** 3).sum()).backward()
+            scaler.scale((w**3).sum()).backward()
             scaler.unscale_(optimizer)
             norm = torch.nn.utils.clip_grad_norm_([w], 1.0)
             with pytest.raises(RuntimeError, match="unscale_"):
@@ -49,7 +51,7 @@ def test_float16_training_recovers_from_overflow():
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU(), torch.nn.Linear(16, 1)).tpu()
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02)
-    scaler = torch.amp.GradScaler("tpu", init_scale=2.0 ** 24)   # overflows float16 at first
+    scaler = torch.amp.GradScaler("tpu", init_scale=2.0**24)  # overflows float16 at first
     x, y = torch.randn(32, 8, device="tpu"), torch.randn(32, 1, device="tpu")
     losses = []
     for _ in range(40):
@@ -60,7 +62,7 @@ def test_float16_training_recovers_from_overflow():
         scaler.step(optimizer)
         scaler.update()
         losses.append(loss.item())
-    assert scaler.get_scale() < 2.0 ** 24 and losses[-1] < losses[0]
+    assert scaler.get_scale() < 2.0**24 and losses[-1] < losses[0]
     assert all(torch.isfinite(p).all().item() for p in model.parameters())
 
 
@@ -73,7 +75,11 @@ def test_several_optimizers_and_dtypes():
     scaler.step(first)
     scaler.step(second)
     scaler.update()
-    assert a.detach().cpu().tolist() == [1, 1, 1] and b.detach().cpu().tolist() == [0, 0, 0] and scaler.get_scale() == 1.0
+    assert (
+        a.detach().cpu().tolist() == [1, 1, 1]
+        and b.detach().cpu().tolist() == [0, 0, 0]
+        and scaler.get_scale() == 1.0
+    )
 
 
 def test_state_dict_and_lists():
@@ -95,7 +101,10 @@ def test_kernels_directly():
         grads[0][1] = float("nan")
         torch._amp_foreach_non_finite_check_and_unscale_(grads, found, torch.tensor([1.0], device=device))
         assert found.item() == 1
-        scale, tracker = torch.tensor([16.0], device=device), torch.tensor([1], dtype=torch.int32, device=device)
+        scale, tracker = (
+            torch.tensor([16.0], device=device),
+            torch.tensor([1], dtype=torch.int32, device=device),
+        )
         torch._amp_update_scale_(scale, tracker, found, 2.0, 0.5, 2)
         assert scale.item() == 8 and tracker.item() == 0
         torch._amp_update_scale_(scale, tracker, torch.zeros(1, device=device), 2.0, 0.5, 1)

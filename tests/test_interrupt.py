@@ -154,6 +154,11 @@ if __name__ == "__main__":
 def test_multiprocessing_queue(tmp_path):
     script = tmp_path / "queue_script.py"
     script.write_text(QUEUE)
-    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=180,
-                          env=dict(os.environ, TORCH_TPU_VIRTUAL="v6e:2x2"))
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=180,
+        env=dict(os.environ, TORCH_TPU_VIRTUAL="v6e:2x2"),
+    )
     assert done.returncode == 0 and "done" in done.stdout, done.stderr[-3000:]

@@ -49,7 +49,9 @@ def compare(tpu, cpu, text=True, tolerance=None):
         assert tpu.device.type == "tpu" or cpu.numel() == 0
         assert tpu.shape == cpu.shape and tpu.stride() == cpu.stride(), (tpu.stride(), cpu.stride())
         assert tpu.storage_offset() == cpu.storage_offset()
-        torch.testing.assert_close(plain(tpu), plain(cpu), **(tolerance or {"rtol": 0, "atol": 0}), equal_nan=True)
+        torch.testing.assert_close(
+            plain(tpu), plain(cpu), **(tolerance or {"rtol": 0, "atol": 0}), equal_nan=True
+        )
         return
     assert tpu == cpu, (tpu, cpu)
 
@@ -90,8 +92,20 @@ def test_E1_copy_of_an_unbound_storage():
 
 # ---- E2, E3: a buffer covers exactly the bytes; canonical form follows whole overwrites -------------------
 
-DTYPES = [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int8, torch.uint8, torch.int16,
-          torch.int32, torch.int64, torch.bool, torch.complex64, torch.complex128]
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.float16,
+    torch.bfloat16,
+    torch.int8,
+    torch.uint8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.bool,
+    torch.complex64,
+    torch.complex128,
+]
 
 
 @pytest.mark.parametrize("first", [torch.float32, torch.bfloat16, torch.int64, torch.uint8, torch.complex64])
@@ -103,9 +117,9 @@ def test_E3_set_with_every_other_dtype(first):
             count = x.untyped_storage().nbytes() // dtype.itemsize
             y = torch.empty(0, dtype=dtype, device=device)
             y.set_(x.untyped_storage(), 0, (count,), (1,))
-            if dtype != torch.bool:   # bytes that are neither 0 nor 1 are no bools
+            if dtype != torch.bool:  # bytes that are neither 0 nor 1 are no bools
                 out.append(y.view(torch.uint8).clone())
-                y[1:count // 2].zero_()
+                y[1 : count // 2].zero_()
                 out.append(x.view(torch.uint8).clone())
                 y.fill_(3)
             else:
@@ -124,7 +138,7 @@ def test_E2_resize_growth_keeps_the_old_bytes():
         before = x.untyped_storage().nbytes()
         x.resize_(5, 4)
         x.view(-1)[6:] = -1
-        view.mul_(10)   # the view sees the grown storage
+        view.mul_(10)  # the view sees the grown storage
         grown = x.untyped_storage().nbytes()
         x.resize_(2)
         return x, view, before, grown, x.untyped_storage().nbytes()
@@ -168,7 +182,9 @@ def test_E2_view_outside_of_the_storage():
     x = ramp("tpu", 6)
     y = x[3:]
     x.untyped_storage().resize_(8)
-    with pytest.raises((RuntimeError, IndexError), match="storage of 8 bytes"):   # never memory of somebody else
+    with pytest.raises(
+        (RuntimeError, IndexError), match="storage of 8 bytes"
+    ):  # never memory of somebody else
         (y + 1).cpu()
     assert torch.ones(2, device="tpu").sum().item() == 2
 
@@ -202,7 +218,7 @@ def test_E3_whole_overwrite_with_another_form():
 @pytest.mark.parametrize("dtype", [torch.int16, torch.float32, torch.int64, torch.float16, torch.uint8])
 def test_E3_view_dtype_at_odd_offsets(begin, dtype):
     def program(device):
-        x = ramp(device, 40, dtype=torch.uint8)[begin:begin + 16]
+        x = ramp(device, 40, dtype=torch.uint8)[begin : begin + 16]
         y = x.view(dtype)
         y = y.clone() if dtype in (torch.float32, torch.float16) else y + 1
         x.view(dtype)[1:].fill_(3)
@@ -244,10 +260,10 @@ def test_E3_complex_and_real():
         imag[1] = -1
         x.add_(1j)
         y = x.conj()
-        y.mul_(1j)   # writes through a conjugated view
+        y.mul_(1j)  # writes through a conjugated view
         z = x.imag
         z.neg_()
-        negative = x.conj().imag   # a negated view
+        negative = x.conj().imag  # a negated view
         negative.add_(5)
         return torch.view_as_real(x), real, imag, z, y.is_conj(), negative.is_neg()
 
@@ -258,7 +274,18 @@ def test_E3_results_keep_the_order_of_dimensions():
     def program(device):
         x = ramp(device, 2, 3, 4)
         views = (x.permute(2, 0, 1), x.transpose(0, 2), x[:, 1:].permute(1, 2, 0), x.unfold(2, 2, 1))
-        return [(v.flip(0), v + 1, v.clone(), v.relu(), torch.empty_like(v) * 0, v.to(torch.float64), v.contiguous()) for v in views]
+        return [
+            (
+                v.flip(0),
+                v + 1,
+                v.clone(),
+                v.relu(),
+                torch.empty_like(v) * 0,
+                v.to(torch.float64),
+                v.contiguous(),
+            )
+            for v in views
+        ]
 
     twins(program)
 
@@ -304,7 +331,9 @@ OVERLAPS = {
     "take out": lambda x: torch.take(x, torch.tensor([3, 0], device=x.device), out=x[:2]),
     "addmm": lambda x: x[:4].view(2, 2).addmm_(x[4:8].view(2, 2), x[8:].view(2, 2)),
     "baddbmm": lambda x: x[:4].view(1, 2, 2).baddbmm_(x[4:8].view(1, 2, 2), x[4:8].view(1, 2, 2)),
-    "sort out": lambda x: torch.sort(x, descending=True, out=(x, torch.empty(12, dtype=torch.int64, device=x.device)))[0],
+    "sort out": lambda x: torch.sort(
+        x, descending=True, out=(x, torch.empty(12, dtype=torch.int64, device=x.device))
+    )[0],
     "other dtype in the same bytes": lambda x: x.add_(x.view(torch.int32)),
 }
 
@@ -327,8 +356,10 @@ def test_overlap_that_is_a_race_on_the_cpu():
     x = ramp("tpu", 12) + 1
     with pytest.raises(RuntimeError, match="single memory location"):
         torch.sum(x[:4].view(2, 2), 0, out=x[:2])
-    for write in (lambda: x[:1].expand(4).masked_fill_(x[:4] > 1, 9),
-                  lambda: x[:1].expand(4).index_put_((torch.tensor([1], device="tpu"),), x[:1].clone())):
+    for write in (
+        lambda: x[:1].expand(4).masked_fill_(x[:4] > 1, 9),
+        lambda: x[:1].expand(4).index_put_((torch.tensor([1], device="tpu"),), x[:1].clone()),
+    ):
         with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
             write()
     assert x.cpu().equal(torch.arange(12.0) + 1)
@@ -408,9 +439,17 @@ def test_D2_several_views_of_one_storage_in_one_call():
         x = ramp(device, 24)
         a, b, c = x[:8], x[8:16], x[16:]
         d, e = x[::3], x.view(torch.int32)[1::3]
-        return (torch.addcmul(a, b, c), torch.cat([a, c, b, x]), torch.stack([a, b, c]), torch.where(a > 3, b, c),
-                torch.lerp(a, b, 0.5), d * e, torch.addmm(x.view(6, 4)[:2, :2], x.view(12, 2)[:2], x.view(4, 6)[2:, ::3]),
-                torch.mm(x.view(4, 6), x.view(6, 4)), x.view(4, 6) @ x.view(4, 6).t())
+        return (
+            torch.addcmul(a, b, c),
+            torch.cat([a, c, b, x]),
+            torch.stack([a, b, c]),
+            torch.where(a > 3, b, c),
+            torch.lerp(a, b, 0.5),
+            d * e,
+            torch.addmm(x.view(6, 4)[:2, :2], x.view(12, 2)[:2], x.view(4, 6)[2:, ::3]),
+            torch.mm(x.view(4, 6), x.view(6, 4)),
+            x.view(4, 6) @ x.view(4, 6).t(),
+        )
 
     twins(program)
 
@@ -421,8 +460,16 @@ def test_D2_many_writes_through_many_views():
         x = ramp(device, 8, 9)
         for step in range(60):
             i, j, k = (int(v) for v in torch.randint(0, 4, (3,), generator=generator))
-            view = [x[i:, j::k + 1], x.t()[j:, i:], x.view(-1)[i * 5:].view(-1)[::k + 1], x.diagonal(i - j),
-                    x[i], x[:, j], x.view(torch.int32)[i:i + 2].view(torch.float32), x.as_strided((3, 3), (9, 2), i)][step % 8]
+            view = [
+                x[i:, j :: k + 1],
+                x.t()[j:, i:],
+                x.view(-1)[i * 5 :].view(-1)[:: k + 1],
+                x.diagonal(i - j),
+                x[i],
+                x[:, j],
+                x.view(torch.int32)[i : i + 2].view(torch.float32),
+                x.as_strided((3, 3), (9, 2), i),
+            ][step % 8]
             if step % 3 == 0:
                 view.add_(step)
             elif step % 3 == 1:
@@ -457,7 +504,7 @@ def test_D2_tensor_data():
         y = x[1:]
         x.data = torch.full((2, 2), 7.0).to(device)
         x.add_(1)
-        y.mul_(2)   # y keeps the old storage
+        y.mul_(2)  # y keeps the old storage
         p = torch.nn.Parameter(ramp(device, 3))
         version = p._version
         p.data.add_(5)
@@ -491,9 +538,26 @@ def test_D2_zero_size_and_0d():
         x[1] = s
         x[:0] = 5
         x[2:2].copy_(e[:, 0])
-        return (e, s, x, e.sum(), e.sum(0), torch.cat([e, e]), torch.cat([e, x[None]]), e.t() @ e, s.expand(3), s[None].sum(),
-                e.view(3, 0, 1), torch.mm(e, torch.ones(3, 0).to(device)), torch.zeros(2, 0).to(device) @ torch.zeros(0, 2).to(device),
-                e.max(1).values, e.mean(), s.view(torch.int32), e.reshape(-1), s.unsqueeze(0).expand(0, 1))
+        return (
+            e,
+            s,
+            x,
+            e.sum(),
+            e.sum(0),
+            torch.cat([e, e]),
+            torch.cat([e, x[None]]),
+            e.t() @ e,
+            s.expand(3),
+            s[None].sum(),
+            e.view(3, 0, 1),
+            torch.mm(e, torch.ones(3, 0).to(device)),
+            torch.zeros(2, 0).to(device) @ torch.zeros(0, 2).to(device),
+            e.max(1).values,
+            e.mean(),
+            s.view(torch.int32),
+            e.reshape(-1),
+            s.unsqueeze(0).expand(0, 1),
+        )
 
     twins(program)
 
@@ -524,10 +588,20 @@ def test_D2_set_refuses_what_the_cpu_refuses():
 
 
 def test_D2_negative_and_huge_geometry():
-    for bad in (lambda x: x.as_strided((2,), (-1,)), lambda x: x.as_strided((-2,), (1,)), lambda x: x.as_strided((2,), (1,), -1),
-                lambda x: x.as_strided((1 << 40, 1 << 40), (1, 1)), lambda x: x.resize_(-1), lambda x: x.resize_(1 << 62),
-                lambda x: x.view(5), lambda x: x.view(-1, -1), lambda x: x[:3].view(torch.float64), lambda x: x.t().view(9).t(),
-                lambda x: torch.empty(1 << 62, 4, device=x.device), lambda x: x.expand(1 << 62, 1 << 62, 4)):
+    for bad in (
+        lambda x: x.as_strided((2,), (-1,)),
+        lambda x: x.as_strided((-2,), (1,)),
+        lambda x: x.as_strided((2,), (1,), -1),
+        lambda x: x.as_strided((1 << 40, 1 << 40), (1, 1)),
+        lambda x: x.resize_(-1),
+        lambda x: x.resize_(1 << 62),
+        lambda x: x.view(5),
+        lambda x: x.view(-1, -1),
+        lambda x: x[:3].view(torch.float64),
+        lambda x: x.t().view(9).t(),
+        lambda x: torch.empty(1 << 62, 4, device=x.device),
+        lambda x: x.expand(1 << 62, 1 << 62, 4),
+    ):
         with pytest.raises((RuntimeError, ValueError)):
             result = bad(ramp("tpu", 4))
             if result.numel():
@@ -588,7 +662,11 @@ def test_E4_add_beside_add_of_the_same_pair():
             left.remainder_(1009)
 
     run_threads(lambda: body(x, y), lambda: body(y, x))
-    assert ((x.cpu() >= 0) & (x.cpu() < 1009)).all() and (x.cpu() == x.cpu()[0]).all() and (y.cpu() == y.cpu()[0]).all()
+    assert (
+        ((x.cpu() >= 0) & (x.cpu() < 1009)).all()
+        and (x.cpu() == x.cpu()[0]).all()
+        and (y.cpu() == y.cpu()[0]).all()
+    )
 
 
 def test_E4_disjoint_views_of_one_base():
@@ -672,10 +750,20 @@ def test_E5_versions_are_the_cpus():
     def program(device):
         x = ramp(device, 4, 4)
         marks = []
-        for write in (lambda: x.add_(1), lambda: x[1:].mul_(2), lambda: x.t().zero_(), lambda: torch.add(x, 1, out=x),
-                      lambda: x.copy_(x * 2), lambda: x.__setitem__((0, slice(None)), 3), lambda: x.resize_(4, 4),
-                      lambda: x.data.add_(1), lambda: x.detach().add_(1), lambda: x.fill_(1), lambda: x.view(-1).sort(),
-                      lambda: x.index_put_((torch.tensor([1], device=device),), x[0].clone())):
+        for write in (
+            lambda: x.add_(1),
+            lambda: x[1:].mul_(2),
+            lambda: x.t().zero_(),
+            lambda: torch.add(x, 1, out=x),
+            lambda: x.copy_(x * 2),
+            lambda: x.__setitem__((0, slice(None)), 3),
+            lambda: x.resize_(4, 4),
+            lambda: x.data.add_(1),
+            lambda: x.detach().add_(1),
+            lambda: x.fill_(1),
+            lambda: x.view(-1).sort(),
+            lambda: x.index_put_((torch.tensor([1], device=device),), x[0].clone()),
+        ):
             write()
             marks.append(x._version)
         return marks
@@ -684,16 +772,24 @@ def test_E5_versions_are_the_cpus():
 
 
 FAILURES = {
-    "index_add": lambda x: x.index_add_(0, torch.tensor([0, 9], device=x.device), torch.ones(2, 4, device=x.device)),
-    "index_put": lambda x: x.index_put_((torch.tensor([0, 7], device=x.device),), torch.ones(2, 4, device=x.device)),
+    "index_add": lambda x: x.index_add_(
+        0, torch.tensor([0, 9], device=x.device), torch.ones(2, 4, device=x.device)
+    ),
+    "index_put": lambda x: x.index_put_(
+        (torch.tensor([0, 7], device=x.device),), torch.ones(2, 4, device=x.device)
+    ),
     "scatter": lambda x: x.scatter_(0, torch.full((1, 4), 11, device=x.device), 1.0),
-    "index_copy": lambda x: x.index_copy_(0, torch.tensor([5], device=x.device), torch.ones(1, 4, device=x.device)),
+    "index_copy": lambda x: x.index_copy_(
+        0, torch.tensor([5], device=x.device), torch.ones(1, 4, device=x.device)
+    ),
     "index_fill": lambda x: x.index_fill_(0, torch.tensor([5], device=x.device), 1),
     "view": lambda x: x[1:, 1:].index_fill_(1, torch.tensor([0, 3], device=x.device), 1),
     "shape": lambda x: x.add_(torch.ones(3, 3, device=x.device)),
     "put": lambda x: x.put_(torch.tensor([0, 99], device=x.device), torch.ones(2, device=x.device)),
     "masked_scatter": lambda x: x.masked_scatter_(x >= 0, torch.ones(2, device=x.device)),
-    "embedding": lambda x: x.copy_(torch.nn.functional.embedding(torch.tensor([0, 1, 2, 44], device=x.device), x)),
+    "embedding": lambda x: x.copy_(
+        torch.nn.functional.embedding(torch.tensor([0, 1, 2, 44], device=x.device), x)
+    ),
     "multinomial": lambda x: torch.multinomial(torch.tensor([-1.0, 1.0], device=x.device), 1),
     "bernoulli": lambda x: x.bernoulli_(torch.full((4, 4), 2.0, device=x.device)),
 }
@@ -710,7 +806,7 @@ def test_E5_a_failed_call_keeps_the_bits(name):
     # index_add's class depends on the CPU's path
     assert caught.type is cpu[0] or name == "index_add", (caught.value, cpu)
     assert x.cpu().equal(before) and x.data_ptr() == address
-    x.add_(1)   # and the storage still works
+    x.add_(1)  # and the storage still works
     assert x.cpu().equal(before + 1)
 
 
@@ -721,8 +817,8 @@ def test_E6_saved_tensor_is_guarded_by_the_version_counter():
     def program(device):
         x = ramp(device, 4).requires_grad_()
         y = x * 2
-        z = y * y    # saves y
-        y.add_(1)    # donates y's buffer
+        z = y * y  # saves y
+        y.add_(1)  # donates y's buffer
         z.sum().backward()
 
     cpu, tpu = outcome(program, "cpu"), outcome(program, "tpu")
@@ -762,7 +858,7 @@ def test_E6_host_copies_survive_donation():
     t = x.tpu()
     host = t.cpu()
     numpy = t.cpu().numpy()
-    x.fill_(-1)   # the source of the copy
+    x.fill_(-1)  # the source of the copy
     t.add_(1)
     assert host[5] == 5 and numpy[7] == 7 and t.cpu()[9] == 10
     pinned = torch.arange(4096.0).pin_memory()
@@ -777,11 +873,25 @@ def test_E6_identity_results_do_not_alias():
     def program(device):
         x = ramp(device, 64)
         out = []
-        for op in (lambda: x + 0, lambda: x * 1, lambda: x.clone(), lambda: torch.cat([x]), lambda: x.clamp(-1e9, 1e9), lambda: x.repeat(1),
-                   lambda: x.flip(0).flip(0), lambda: torch.stack([x])[0], lambda: x.to(torch.float64).to(torch.float32),
-                   lambda: torch.nn.functional.dropout(x, 0.0), lambda: x.index_select(0, torch.arange(64, device=device)),
-                   lambda: torch.nn.functional.pad(x, (0, 0)).clone(), lambda: x.roll(64), lambda: x.relu(), lambda: x.pow(1),
-                   lambda: x.copy_(x), lambda: torch.add(x, 0, out=torch.empty(64, device=device))):
+        for op in (
+            lambda: x + 0,
+            lambda: x * 1,
+            lambda: x.clone(),
+            lambda: torch.cat([x]),
+            lambda: x.clamp(-1e9, 1e9),
+            lambda: x.repeat(1),
+            lambda: x.flip(0).flip(0),
+            lambda: torch.stack([x])[0],
+            lambda: x.to(torch.float64).to(torch.float32),
+            lambda: torch.nn.functional.dropout(x, 0.0),
+            lambda: x.index_select(0, torch.arange(64, device=device)),
+            lambda: torch.nn.functional.pad(x, (0, 0)).clone(),
+            lambda: x.roll(64),
+            lambda: x.relu(),
+            lambda: x.pow(1),
+            lambda: x.copy_(x),
+            lambda: torch.add(x, 0, out=torch.empty(64, device=device)),
+        ):
             y = op()
             x[3] += 1
             x.add_(1)
@@ -839,7 +949,7 @@ def test_E8_a_slot_is_given_to_one_storage_at_a_time():
 
 
 def test_E9_the_last_view_frees_the_storage():
-    views = [torch.ones(1000, device="tpu")[i:i + 5] for i in range(20)]
+    views = [torch.ones(1000, device="tpu")[i : i + 5] for i in range(20)]
     gc.collect()
     del views[::2]
     assert all(v.cpu().sum() == 5 for v in views)
@@ -868,8 +978,21 @@ def test_P4_results_do_not_depend_on_the_thread_count():
     try:
         for threads in (1, 2, 3):
             torch.set_num_threads(threads)
-            results.append([r.cpu() for r in (t.sum(), t.sum(0), t @ t.t(), t.softmax(1), t.var(), t.cumsum(0), t.norm(),
-                                              torch.nn.functional.layer_norm(t, (257,)))])
+            results.append(
+                [
+                    r.cpu()
+                    for r in (
+                        t.sum(),
+                        t.sum(0),
+                        t @ t.t(),
+                        t.softmax(1),
+                        t.var(),
+                        t.cumsum(0),
+                        t.norm(),
+                        torch.nn.functional.layer_norm(t, (257,)),
+                    )
+                ]
+            )
     finally:
         torch.set_num_threads(before)
     for other in results[1:]:

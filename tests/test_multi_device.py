@@ -1,4 +1,4 @@
-"""Several devices in one process: placement, copies, guards, errors, autograd, streams, random states, memory.
+"""Several devices in one process: placement, copies, guards, errors, autograd, random states, memory.
 
 The programs run in one fresh interpreter with the four devices of a virtual v6e:2x2 slice."""
 
@@ -75,11 +75,16 @@ assert torch.tpu.current_device() == 1
 """,
     "errors": """
 a, b = torch.ones(3, device="tpu:1"), torch.ones(3, device="tpu:2")
-for mix in (lambda: a + b, lambda: a.add_(b), lambda: torch.mm(a[None], b[:, None]), lambda: torch.cat([a, b]), lambda: torch.where(a > 0, a, b),
-            lambda: torch.add(a, a, out=b), lambda: a.index_select(0, torch.tensor([0], device="tpu:2")), lambda: torch.stack([a, b]),
-            lambda: torch.nn.functional.linear(a, torch.ones(2, 3, device="tpu:2")), lambda: torch.addmm(b[None], a[None], b[:, None]),
-            lambda: torch.nn.functional.layer_norm(a, (3,), b), lambda: a.masked_fill_(b > 0, 1), lambda: torch._foreach_add([a], [b]),
-            lambda: a.addcmul(b, b), lambda: torch.dot(a, b), lambda: torch.nn.functional.embedding(torch.tensor([0], device="tpu:1"), b[None])):
+for mix in (lambda: a + b, lambda: a.add_(b), lambda: torch.mm(a[None], b[:, None]),
+            lambda: torch.cat([a, b]), lambda: torch.where(a > 0, a, b),
+            lambda: torch.add(a, a, out=b),
+            lambda: a.index_select(0, torch.tensor([0], device="tpu:2")), lambda: torch.stack([a, b]),
+            lambda: torch.nn.functional.linear(a, torch.ones(2, 3, device="tpu:2")),
+            lambda: torch.addmm(b[None], a[None], b[:, None]),
+            lambda: torch.nn.functional.layer_norm(a, (3,), b), lambda: a.masked_fill_(b > 0, 1),
+            lambda: torch._foreach_add([a], [b]),
+            lambda: a.addcmul(b, b), lambda: torch.dot(a, b),
+            lambda: torch.nn.functional.embedding(torch.tensor([0], device="tpu:1"), b[None])):
     try:
         mix()
     except RuntimeError as error:
@@ -88,9 +93,12 @@ for mix in (lambda: a + b, lambda: a.add_(b), lambda: torch.mm(a[None], b[:, Non
     else:
         raise SystemExit("no error")
 assert a.cpu().tolist() == [1, 1, 1] == b.cpu().tolist()
-for make in (lambda: torch.ones(1, device="tpu:7"), lambda: torch.ones(1).to("tpu:7"), lambda: torch.tpu.set_device(7), lambda: a.to("tpu:7"),
-             lambda: torch.Generator("tpu:7"), lambda: torch.tpu.get_device_properties(7), lambda: torch.tpu.synchronize(7),
-             lambda: torch.tpu.memory_allocated(7), lambda: torch.tpu.device(7).__enter__(), lambda: torch.nn.Linear(1, 1).to("tpu:7"),
+for make in (lambda: torch.ones(1, device="tpu:7"), lambda: torch.ones(1).to("tpu:7"),
+            lambda: torch.tpu.set_device(7), lambda: a.to("tpu:7"),
+             lambda: torch.Generator("tpu:7"), lambda: torch.tpu.get_device_properties(7),
+            lambda: torch.tpu.synchronize(7),
+             lambda: torch.tpu.memory_allocated(7), lambda: torch.tpu.device(7).__enter__(),
+            lambda: torch.nn.Linear(1, 1).to("tpu:7"),
              lambda: torch.tpu.Stream(7), lambda: torch.tpu.get_rng_state(7), lambda: torch.ones(1).tpu(7)):
     try:
         make()
@@ -253,9 +261,19 @@ print("FAILURES", json.dumps(failures))
 @pytest.fixture(scope="module")
 def failures():
     environment = dict(os.environ, TORCH_TPU_VIRTUAL="v6e:2x2")
-    done = subprocess.run([sys.executable, "-c", RUNNER], input=json.dumps(PROGRAMS), capture_output=True, text=True, timeout=300,
-                          env=environment)
-    assert done.returncode == 0 and "FAILURES" in done.stdout, (done.returncode, done.stdout[-500:], done.stderr[-3000:])
+    done = subprocess.run(
+        [sys.executable, "-c", RUNNER],
+        input=json.dumps(PROGRAMS),
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environment,
+    )
+    assert done.returncode == 0 and "FAILURES" in done.stdout, (
+        done.returncode,
+        done.stdout[-500:],
+        done.stderr[-3000:],
+    )
     return json.loads(done.stdout.split("FAILURES ")[1])
 
 
@@ -273,7 +291,13 @@ def test_one_device_has_no_seventh():
 
 @pytest.mark.parametrize("text", ["v9z:1", "v6e:0x2"])
 def test_bad_topology_is_a_clear_error(text, python):
-    done = python("import torch\ntry:\n  torch.ones(1, device='tpu')\nexcept RuntimeError as e:\n  print('E', e)\nprint(torch.ones(2).sum())",
-                  TORCH_TPU_VIRTUAL=text)
-    assert done.returncode == 0 and done.stdout.startswith("E") and text in done.stdout and "tensor(2.)" in done.stdout, (
-        done.stdout, done.stderr[-500:])
+    done = python(
+        "import torch\ntry:\n  torch.ones(1, device='tpu')\nexcept RuntimeError as e:\n  print('E', e)\nprint(torch.ones(2).sum())",
+        TORCH_TPU_VIRTUAL=text,
+    )
+    assert (
+        done.returncode == 0
+        and done.stdout.startswith("E")
+        and text in done.stdout
+        and "tensor(2.)" in done.stdout
+    ), (done.stdout, done.stderr[-500:])

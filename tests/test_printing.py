@@ -32,7 +32,11 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_text_is_the_cpus(name):
     cpu = CASES[name]()
-    tpu = torch.nn.Parameter(cpu.detach().tpu()) if name == "parameter" else cpu.detach().tpu().requires_grad_(cpu.requires_grad)
+    tpu = (
+        torch.nn.Parameter(cpu.detach().tpu())
+        if name == "parameter"
+        else cpu.detach().tpu().requires_grad_(cpu.requires_grad)
+    )
     plain = " ".join(repr(cpu).split())
     text = " ".join(repr(tpu).split())
     assert "device='tpu:0'" in text
@@ -78,4 +82,6 @@ def test_zero_sized_meta_and_fake():
     from torch._subclasses import FakeTensorMode
 
     with FakeTensorMode():
-        assert "FakeTensor" in repr(torch.ones(2, device="tpu")) and "tpu" in repr(torch.ones(2, device="tpu"))
+        assert "FakeTensor" in repr(torch.ones(2, device="tpu")) and "tpu" in repr(
+            torch.ones(2, device="tpu")
+        )

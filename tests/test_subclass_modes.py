@@ -22,8 +22,9 @@ class Wrapper(torch.Tensor):
 
     @staticmethod
     def __new__(cls, left, right):
-        return torch.Tensor._make_wrapper_subclass(cls, left.shape, dtype=left.dtype, device=left.device,
-                                                   requires_grad=left.requires_grad)
+        return torch.Tensor._make_wrapper_subclass(
+            cls, left.shape, dtype=left.dtype, device=left.device, requires_grad=left.requires_grad
+        )
 
     def __init__(self, left, right):
         self.left, self.right = left, right
@@ -142,7 +143,9 @@ def test_saved_tensor_hooks(check):
     y.backward()
     check(x.grad, torch.arange(3.0) * 2)
     packed = []
-    with torch.autograd.graph.saved_tensors_hooks(lambda t: packed.append(t.device.type) or t.cpu(), lambda t: t.tpu()):
+    with torch.autograd.graph.saved_tensors_hooks(
+        lambda t: packed.append(t.device.type) or t.cpu(), lambda t: t.tpu()
+    ):
         y = x.exp().sum()
     y.backward()
     assert packed == ["tpu"]
@@ -151,10 +154,14 @@ def test_saved_tensor_hooks(check):
 def test_default_device():
     torch.set_default_device("tpu")
     assert torch.get_default_device().type == "tpu"
-    assert torch.ones(2).is_tpu and torch.tensor([1]).is_tpu and torch.randn(2).is_tpu and torch.empty(1).is_tpu
+    assert (
+        torch.ones(2).is_tpu and torch.tensor([1]).is_tpu and torch.randn(2).is_tpu and torch.empty(1).is_tpu
+    )
     assert torch.nn.Linear(2, 2).weight.is_tpu and torch.arange(3).is_tpu and torch.eye(2).is_tpu
     assert torch.randperm(4).is_tpu and torch.linspace(0, 1, 3).is_tpu and torch.full((2,), 1).is_tpu
-    assert torch.as_tensor([1.0]).is_tpu and torch.zeros_like(torch.ones(1, device="cpu")).device.type == "cpu"
+    assert (
+        torch.as_tensor([1.0]).is_tpu and torch.zeros_like(torch.ones(1, device="cpu")).device.type == "cpu"
+    )
     assert torch.ones(1, device="cpu").device.type == "cpu"
     with torch.device("cpu"):
         assert not torch.ones(2).is_tpu
@@ -174,7 +181,7 @@ def test_default_device_is_per_thread():
     thread = threading.Thread(target=lambda: seen.append(torch.ones(1).device.type))
     thread.start()
     thread.join()
-    assert seen == ["cpu"]   # as with any device
+    assert seen == ["cpu"]  # as with any device
 
 
 def test_meta_and_to_empty():

@@ -1,4 +1,4 @@
-"""Python threads: forward and backward, modes, random states, first use, caches, inference beside training."""
+"""Python threads: forward and backward, modes, random states, first use, caches."""
 
 import concurrent.futures
 import threading
@@ -132,7 +132,9 @@ def test_generators_of_their_own_repeat():
 
 def test_executor_and_tensors_that_die_elsewhere():
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        futures = [pool.submit(lambda i: torch.full((100, 100), float(i), device="tpu"), i) for i in range(40)]
+        futures = [
+            pool.submit(lambda i: torch.full((100, 100), float(i), device="tpu"), i) for i in range(40)
+        ]
         total = sum(future.result().mean().item() for future in futures)
     assert abs(total - sum(range(40))) < 1e-3
 
@@ -147,7 +149,7 @@ def test_streams_in_threads():
                 y = x @ x
             event = stream.record_event()
         event.synchronize()
-        assert y.sum().item() == 64 ** 3
+        assert y.sum().item() == 64**3
 
     together(3, work)
 
@@ -203,4 +205,8 @@ time.sleep(0.3)
 print("end")
 """
     done = python(code, timeout=60)
-    assert done.returncode == 0 and done.stdout.split() == ["end", "atexit", "4"], (done.returncode, done.stdout, done.stderr[-1500:])
+    assert done.returncode == 0 and done.stdout.split() == ["end", "atexit", "4"], (
+        done.returncode,
+        done.stdout,
+        done.stderr[-1500:],
+    )

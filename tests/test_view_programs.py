@@ -1,12 +1,22 @@
-"""Random programs of views, other dtypes, in-place writes and copies: after each write every live view of every
-storage equals its CPU twin, in value, shape, strides and offset (design D2). A failure names its seed."""
+"""Random programs of views, other dtypes, in-place writes and copies: after each write every live view of
+every storage equals its CPU twin, in value, shape, strides and offset (design D2). A failure names its seed."""
 
 import random
 
 import pytest
 import torch
 
-DTYPES = [torch.float32, torch.float64, torch.int16, torch.int32, torch.int64, torch.uint8, torch.bfloat16, torch.float16, torch.int8]
+DTYPES = [
+    torch.float32,
+    torch.float64,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.uint8,
+    torch.bfloat16,
+    torch.float16,
+    torch.int8,
+]
 STEPS, LIVE = 14, 7
 
 
@@ -19,21 +29,35 @@ def view_ops(rng, x):
     sizes = [rng.randint(0, 3) for _ in range(rng.randint(0, 3))]
     strides, offset, dtype = [rng.randint(0, 4) for _ in sizes], rng.randint(0, 4), rng.choice(DTYPES)
     return [
-        ("slice", lambda t: t[(slice(None),) * dim + (slice(begin, end, step),)]), ("select", lambda t: t.select(dim, 0)),
-        ("permute", lambda t: t.permute(order)), ("unsqueeze", lambda t: t.unsqueeze(dim)),
-        ("as_strided", lambda t: t.as_strided(sizes, strides, offset)), ("view", lambda t: t.view(-1)), ("reshape", lambda t: t.reshape(-1)),
-        ("dtype", lambda t: t.view(dtype)), ("expand", lambda t: t.unsqueeze(0).expand(2, *t.shape)), ("diagonal", lambda t: t.diagonal(0)),
-        ("unfold", lambda t: t.unfold(dim, 2, 1)), ("clone", lambda t: t.clone()), ("contiguous", lambda t: t.contiguous()),
-        ("plus", lambda t: t + 1), ("to", lambda t: t.to(torch.float32)), ("detach", lambda t: t.detach()),
+        ("slice", lambda t: t[(slice(None),) * dim + (slice(begin, end, step),)]),
+        ("select", lambda t: t.select(dim, 0)),
+        ("permute", lambda t: t.permute(order)),
+        ("unsqueeze", lambda t: t.unsqueeze(dim)),
+        ("as_strided", lambda t: t.as_strided(sizes, strides, offset)),
+        ("view", lambda t: t.view(-1)),
+        ("reshape", lambda t: t.reshape(-1)),
+        ("dtype", lambda t: t.view(dtype)),
+        ("expand", lambda t: t.unsqueeze(0).expand(2, *t.shape)),
+        ("diagonal", lambda t: t.diagonal(0)),
+        ("unfold", lambda t: t.unfold(dim, 2, 1)),
+        ("clone", lambda t: t.clone()),
+        ("contiguous", lambda t: t.contiguous()),
+        ("plus", lambda t: t + 1),
+        ("to", lambda t: t.to(torch.float32)),
+        ("detach", lambda t: t.detach()),
     ]
 
 
 def write_ops(rng, other):
     value = rng.randint(-3, 5)
     ops = [
-        ("add_", lambda t, o: t.add_(value)), ("fill_", lambda t, o: t.fill_(value)), ("zero_", lambda t, o: t.zero_()),
-        ("mul_", lambda t, o: t.mul_(2)), ("reversed", lambda t, o: t.copy_(t.flip(0) if t.dim() else t + 1)),
-        ("setitem", lambda t, o: t.__setitem__(Ellipsis, value)), ("masked_fill_", lambda t, o: t.masked_fill_(t == t, value)),
+        ("add_", lambda t, o: t.add_(value)),
+        ("fill_", lambda t, o: t.fill_(value)),
+        ("zero_", lambda t, o: t.zero_()),
+        ("mul_", lambda t, o: t.mul_(2)),
+        ("reversed", lambda t, o: t.copy_(t.flip(0) if t.dim() else t + 1)),
+        ("setitem", lambda t, o: t.__setitem__(Ellipsis, value)),
+        ("masked_fill_", lambda t, o: t.masked_fill_(t == t, value)),
     ]
     if other:
         ops += [("copy_", lambda t, o: t.copy_(o)), ("add_ of", lambda t, o: t.add_(o))]
@@ -88,10 +112,13 @@ def run(seed):
         shares = live[other][0].untyped_storage().data_ptr() == cpu.untyped_storage().data_ptr()
         name, op = rng.choice(write_ops(rng, not shares))
         log.append((name, index, other, tuple(cpu.shape), cpu.stride(), cpu.dtype))
-        error, tpu_error = attempt(lambda: op(cpu, live[other][0]))[1], attempt(lambda: op(tpu, live[other][1]))[1]
+        error, tpu_error = (
+            attempt(lambda: op(cpu, live[other][0]))[1],
+            attempt(lambda: op(tpu, live[other][1]))[1],
+        )
         assert (error is None) == (tpu_error is None), (seed, log, error, tpu_error)
         if any(bool(left.isnan().any()) for left, _ in live):
-            return   # integers seen as floats: the bits of a NaN after arithmetic are not defined
+            return  # integers seen as floats: the bits of a NaN after arithmetic are not defined
         for number, (left, right) in enumerate(live):
             assert equal(right, left), (seed, log, number, left, right.cpu())
 
