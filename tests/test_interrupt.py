@@ -98,6 +98,7 @@ def exits():
     return run_forked(programs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EXITS)
 def test_exit_with_work_in_flight(name, exits):
     status, out, error = exits[name]
@@ -107,6 +108,7 @@ def test_exit_with_work_in_flight(name, exits):
 CODES = {"raise ValueError('mine')": 1, "raise SystemExit(7)": 7, "import os; os._exit(5)": 5}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("end", CODES)
 def test_exit_codes(end, exits):
     assert exits[end][0] == CODES[end], exits[end]
