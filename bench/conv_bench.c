@@ -28,14 +28,17 @@ EXPORT void* conv_bench_open(const char* text, void* x, void* w, void* y) {
   if (!tt_status_is_ok(tt_module_parse(text, strlen(text), &b->module))) return NULL;
   b->op = tt_module_main(b->module)->body.block.first;
   b->kernel = tt_k_op_find(b->op, NULL, NULL);
-  if (!b->kernel || (b->kernel->encode && !tt_status_is_ok(b->kernel->encode(b->op, &b->arena, &b->blob)))) return NULL;
+  if (!b->kernel || (b->kernel->encode && !tt_status_is_ok(b->kernel->encode(b->op, &b->arena, &b->blob))))
+    return NULL;
   void* const data[] = {x, w, y};
   for (int i = 0; i < 3; ++i) {
     const tt_type_t* type = i < 2 ? b->op->operands[i]->type : b->op->results[0].type;
     tt_k_dense_strides(type->dims, type->rank, b->strides[i]);
-    *(i < 2 ? &b->x[i] : &b->y) = (tt_k_tensor_t){data[i], type->dtype, type->rank, type->dims, b->strides[i]};
+    *(i < 2 ? &b->x[i] : &b->y) =
+        (tt_k_tensor_t){data[i], type->dtype, type->rank, type->dims, b->strides[i]};
   }
-  b->scratch_bytes = b->kernel->scratch_bytes ? b->kernel->scratch_bytes(b->blob.data, 64, b->x, 2, &b->y, 1) : 0;
+  b->scratch_bytes =
+      b->kernel->scratch_bytes ? b->kernel->scratch_bytes(b->blob.data, 64, b->x, 2, &b->y, 1) : 0;
   b->scratch = aligned_alloc(64, (b->scratch_bytes + 127) / 64 * 64);
   return b->scratch ? b : NULL;
 }
@@ -46,7 +49,8 @@ EXPORT double conv_bench_run(void* bench, int threads, int calls) {
   tt_pool_t* pool = tt_pool_get();
   tt_pool_set_threads(pool, threads);
   const tt_k_env_t env = {.pool = pool, .scratch = b->scratch};
-  const clockid_t clock = threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;   // one thread: other load hardly shows
+  const clockid_t clock =
+      threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;  // one thread: other load hardly shows
   double best = -1;
   for (int i = 0; i < calls; ++i) {
     struct timespec from, to;

@@ -66,24 +66,25 @@ static tt_status_t encode(const tt_op_t* op, tt_arena_t* arena, tt_k_blob_t* out
   return TT_OK_STATUS;
 }
 
-static size_t scratch_bytes(const void* blob, int threads, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y, size_t ny) {
+static size_t scratch_bytes(const void* blob, int threads, const tt_k_tensor_t* x, size_t nx,
+                            const tt_k_tensor_t* y, size_t ny) {
   (void)nx, (void)ny;
   return tt_conv_scratch_bytes(blob, threads, x, y);
 }
 
 typedef struct job_s {
   const tt_conv_plan_t* p;
-  const char *x, *w;               // operands
+  const char *x, *w;  // operands
   char* y;
   char* scratch;
-  const char* image;               // what is read: element s_base of image 0 of the chunk
-  int64_t first, images;           // of the chunk
-  int64_t columns, blocks;         // of the chunk
+  const char* image;  // what is read: element s_base of image 0 of the chunk
+  int64_t first, images;  // of the chunk
+  int64_t columns, blocks;  // of the chunk
   size_t x_bytes, w_bytes, y_bytes;
   tt_gemm_pack_fn_t x_pack, w_pack;
-  tt_conv_pad_fn_t pad_rows;       // of x's dtype
-  tt_k_unary_fn_t narrow;          // acc -> y's dtype; NULL when equal
-  int64_t offsets[TT_CONV_KC];     // of k, when there is one block of k
+  tt_conv_pad_fn_t pad_rows;  // of x's dtype
+  tt_k_unary_fn_t narrow;  // acc -> y's dtype; NULL when equal
+  int64_t offsets[TT_CONV_KC];  // of k, when there is one block of k
   tt_conv_run_t runs[TT_CONV_MAX_RUNS];  // the same along k
   int64_t run_count;
 } job_t;
@@ -100,7 +101,7 @@ static void copy_spread(const job_t* j, char* to, const char* from, int64_t step
     p->lanes->pack_any(to, n, from, step, 0, n, 1);
     return;
   }
-  float wide[512];   // widened first: gathers take no halves
+  float wide[512];  // widened first: gathers take no halves
   while (n > 0) {
     const int64_t some = TT_MIN(n, 512 / step);
     j->x_pack(wide, 1, from, 0, 1, 1, (some - 1) * step + 1);
@@ -151,25 +152,29 @@ static void copy_planes(void* self, int64_t begin, int64_t end) {
           j->pad_rows(part, bottom - top, lo, src, step_1 * d[1].xs, hi - lo, p->plane);
           break;
         }
-        for (int64_t p1 = top; p1 < bottom; ++p1, part += (size_t)p->s_1 * eb, src += step_1 * d[1].xs * (int64_t)j->x_bytes) {
+        for (int64_t p1 = top; p1 < bottom;
+             ++p1, part += (size_t)p->s_1 * eb, src += step_1 * d[1].xs * (int64_t)j->x_bytes) {
           if (lo) p->lanes->pad_rows(part, 1, 0, NULL, 0, 0, lo);
           if (hi > lo) copy_spread(j, part + (size_t)lo * eb, src, step * d[2].xs, hi - lo);
           if (hi < p->plane) p->lanes->pad_rows(part + (size_t)hi * eb, 1, 0, NULL, 0, 0, p->plane - hi);
         }
       }
-      if (bottom < d[1].extent) p->lanes->pad_rows(to + (size_t)(bottom * p->s_1) * eb, 1, 0, NULL, 0, 0, (d[1].extent - bottom) * p->s_1);
+      if (bottom < d[1].extent)
+        p->lanes->pad_rows(to + (size_t)(bottom * p->s_1) * eb, 1, 0, NULL, 0, 0,
+                           (d[1].extent - bottom) * p->s_1);
     }
   }
 }
 
 // ---- weights ------------------------------------------------------------------------------------------
-typedef struct k_dims_s {   // k of the weights as at most four dims, merged where they are contiguous
+typedef struct k_dims_s {  // k of the weights as at most four dims, merged where they are contiguous
   int64_t size[4], stride[4];
   int rank;
 } k_dims_t;
 static k_dims_t k_dims_of(const tt_conv_plan_t* p) {
   const tt_conv_dim_t* d = p->d;
-  const int64_t all[4] = {p->ic, d[0].ker, d[1].ker, d[2].ker}, strides[4] = {p->w_c, d[0].ws, d[1].ws, d[2].ws};
+  const int64_t all[4] = {p->ic, d[0].ker, d[1].ker, d[2].ker},
+                strides[4] = {p->w_c, d[0].ws, d[1].ws, d[2].ws};
   k_dims_t k = {.rank = 0};
   for (int i = 0; i < 4; ++i) {
     if (all[i] == 1) continue;
@@ -185,7 +190,8 @@ static k_dims_t k_dims_of(const tt_conv_plan_t* p) {
   return k;
 }
 // k in [first, first + depth) of one panel.
-static void pack_panel(const job_t* j, const k_dims_t* k, int64_t panel, int64_t first, int64_t depth, char* to) {
+static void pack_panel(const job_t* j, const k_dims_t* k, int64_t panel, int64_t first, int64_t depth,
+                       char* to) {
   const tt_conv_plan_t* p = j->p;
   const int64_t g = panel / p->panels, o = panel % p->panels * p->width, count = TT_MIN(p->width, p->oc - o);
   const char* from = j->w + (p->w_base + g * p->w_g + o * p->w_o) * (int64_t)j->w_bytes;
@@ -197,7 +203,8 @@ static void pack_panel(const job_t* j, const k_dims_t* k, int64_t panel, int64_t
       at += rest % k->size[dim] * k->stride[dim];
       rest /= k->size[dim];
     }
-    j->w_pack(to, p->width, from + (at + inner * k->stride[last]) * (int64_t)j->w_bytes, p->w_o, k->stride[last], count, n);
+    j->w_pack(to, p->width, from + (at + inner * k->stride[last]) * (int64_t)j->w_bytes, p->w_o,
+              k->stride[last], count, n);
     first += n;
     depth -= n;
     to += (size_t)(n * p->width) * p->acc_bytes;
@@ -231,8 +238,9 @@ static void pack_interleaved(void* self, int64_t begin, int64_t end) {
       for (int64_t panel = 0; panel < p->panels; ++panel) {
         const int64_t o = panel * p->width, count = TT_MIN(p->width, p->oc - o);
         const char* from = j->w + (at + o * p->w_o) * (int64_t)j->w_bytes;
-        char* to = j->scratch + p->w_at + (size_t)(g * p->panels + panel) * p->panel_bytes + (size_t)(i * inner * p->width) * p->acc_bytes;
-        if (p->w_dtype != p->acc) {   // widen the block, `back` elements before k = 0 of the first channel
+        char* to = j->scratch + p->w_at + (size_t)(g * p->panels + panel) * p->panel_bytes +
+                   (size_t)(i * inner * p->width) * p->acc_bytes;
+        if (p->w_dtype != p->acc) {  // widen the block, `back` elements before k = 0 of the first channel
           const int64_t back = k.stride[last] < 0 ? inner - 1 : 0;
           j->w_pack(wide, 1, from - back * (int64_t)j->w_bytes, 0, 1, 1, count * inner);
           from = wide + (size_t)back * p->acc_bytes;
@@ -245,18 +253,22 @@ static void pack_interleaved(void* self, int64_t begin, int64_t end) {
 static void pack_weights(tt_pool_t* pool, job_t* j) {
   const tt_conv_plan_t* p = j->p;
   const k_dims_t k = k_dims_of(p);
-  const int64_t inner = k.size[k.rank - 1], stride = k.stride[k.rank - 1], outer = p->k / inner, panels = p->groups * p->panels;
-  const bool interleaved = p->kind == TT_CONV_GEMM && (stride == 1 || stride == -1) && p->w_o == inner && inner <= 64 && inner > 1 && outer > 1;
+  const int64_t inner = k.size[k.rank - 1], stride = k.stride[k.rank - 1], outer = p->k / inner,
+                panels = p->groups * p->panels;
+  const bool interleaved = p->kind == TT_CONV_GEMM && (stride == 1 || stride == -1) && p->w_o == inner &&
+                           inner <= 64 && inner > 1 && outer > 1;
   if (interleaved) {
     const int64_t units = p->groups * ((outer + OUTER - 1) / OUTER);
-    tt_k_parallel(pool, units, pool ? TT_MAX(1, 16384 / (OUTER * inner * p->oc)) : units, pack_interleaved, j);
+    tt_k_parallel(pool, units, pool ? TT_MAX(1, 16384 / (OUTER * inner * p->oc)) : units, pack_interleaved,
+                  j);
   } else {
     tt_k_parallel(pool, panels, pool ? TT_MAX(1, 16384 / (p->k * p->width)) : panels, pack_panels, j);
   }
 }
 
 // ---- results ------------------------------------------------------------------------------------------
-static int64_t find_runs(const int64_t* offsets, int64_t count, int64_t column, tt_conv_run_t* runs, int64_t found) {
+static int64_t find_runs(const int64_t* offsets, int64_t count, int64_t column, tt_conv_run_t* runs,
+                         int64_t found) {
   for (int64_t i = 0; i < count; ++i) {
     if (found && runs[found - 1].x + runs[found - 1].size == offsets[i]) ++runs[found - 1].size;
     else runs[found++] = (tt_conv_run_t){offsets[i], column + i, 1};
@@ -264,8 +276,8 @@ static int64_t find_runs(const int64_t* offsets, int64_t count, int64_t column, 
   return found;
 }
 // `count` sums to y + offsets; runs: the offsets' runs, found once for many rows of sums.
-static void store(const job_t* j, const char* sums, char* y, const int64_t* offsets, int64_t count, const tt_conv_run_t* runs,
-                  int64_t run_count) {
+static void store(const job_t* j, const char* sums, char* y, const int64_t* offsets, int64_t count,
+                  const tt_conv_run_t* runs, int64_t run_count) {
   const size_t eb = j->y_bytes, ab = j->p->acc_bytes;
   if (run_count * 2 <= count) {
     for (; run_count > 0; --run_count, ++runs) {
@@ -309,7 +321,8 @@ static int64_t find_k_runs(const tt_conv_plan_t* p, int64_t first, int64_t count
   }
   return found;
 }
-static const tt_conv_run_t* k_runs(const job_t* j, int64_t first, int64_t count, tt_conv_run_t* own, int64_t* out_count) {
+static const tt_conv_run_t* k_runs(const job_t* j, int64_t first, int64_t count, tt_conv_run_t* own,
+                                   int64_t* out_count) {
   *out_count = j->run_count;
   if (j->p->k_blocks == 1) return j->runs;
   *out_count = find_k_runs(j->p, first, count, own);
@@ -323,18 +336,19 @@ static const int64_t* k_offsets(const job_t* j, int64_t first, int64_t count, in
 }
 
 // ---- tasks --------------------------------------------------------------------------------------------
-typedef struct block_s {   // columns of a GEMM task
+typedef struct block_s {  // columns of a GEMM task
   int64_t first, last, panels;
   int64_t x[8 * TT_CONV_MAX_NR], y[8 * TT_CONV_MAX_NR];
-  tt_conv_run_t runs[8 * TT_CONV_MAX_NR];   // of panel i: from i * nr
+  tt_conv_run_t runs[8 * TT_CONV_MAX_NR];  // of panel i: from i * nr
   int64_t run_count[8];
   bool in_result[8];
-  tt_conv_run_t y_runs[8 * TT_CONV_MAX_NR];   // panel i: from i * nr; of the whole block when results are narrowed
+  tt_conv_run_t
+      y_runs[8 * TT_CONV_MAX_NR];  // panel i: from i * nr; of the whole block when results are narrowed
   int64_t y_run_count[8];
 } block_t;
 static void find_block(const job_t* j, int64_t block, block_t* b) {
   const tt_conv_plan_t* p = j->p;
-  const int64_t panels = (j->columns + p->nr - 1) / p->nr;   // in nearly equal blocks
+  const int64_t panels = (j->columns + p->nr - 1) / p->nr;  // in nearly equal blocks
   b->first = panels * block / j->blocks * p->nr;
   b->last = TT_MIN(panels * (block + 1) / j->blocks * p->nr, j->columns);
   b->panels = (b->last - b->first + p->nr - 1) / p->nr;
@@ -342,13 +356,15 @@ static void find_block(const job_t* j, int64_t block, block_t* b) {
   for (int64_t i = 0; i < b->panels; ++i) {
     const int64_t cols = TT_MIN(p->nr, b->last - b->first - i * p->nr);
     b->in_result[i] = !j->narrow && adjacent(b->y + i * p->nr, cols);
-    if (!j->narrow && !b->in_result[i]) b->y_run_count[i] = find_runs(b->y + i * p->nr, cols, 0, b->y_runs + i * p->nr, 0);
+    if (!j->narrow && !b->in_result[i])
+      b->y_run_count[i] = find_runs(b->y + i * p->nr, cols, 0, b->y_runs + i * p->nr, 0);
     if (!p->along_k) b->run_count[i] = find_runs(b->x + i * p->nr, cols, 0, b->runs + i * p->nr, 0);
   }
   if (j->narrow) b->y_run_count[0] = find_runs(b->y, b->last - b->first, 0, b->y_runs, 0);
 }
 // A panel of columns from bf16 or f16 that are read where they lie.
-static void pack_halves(const job_t* j, char* to, const char* x, int64_t depth, const tt_conv_run_t* runs, int64_t run_count) {
+static void pack_halves(const job_t* j, char* to, const char* x, int64_t depth, const tt_conv_run_t* runs,
+                        int64_t run_count) {
   const tt_conv_plan_t* p = j->p;
   if (run_count == 1) {
     j->x_pack(to, p->nr, x + runs->x * 2, 1, p->s_c, runs->size, depth);
@@ -356,7 +372,8 @@ static void pack_halves(const job_t* j, char* to, const char* x, int64_t depth, 
   }
   const int64_t used = runs[run_count - 1].column + runs[run_count - 1].size;
   for (int64_t k = 0; k < depth; ++k, x += p->s_c * 2, to += p->nr * 4) {
-    for (int64_t r = 0; r < run_count; ++r) j->pad_rows(to + runs[r].column * 4, 1, 0, x + runs[r].x * 2, 0, runs[r].size, runs[r].size);
+    for (int64_t r = 0; r < run_count; ++r)
+      j->pad_rows(to + runs[r].column * 4, 1, 0, x + runs[r].x * 2, 0, runs[r].size, runs[r].size);
     if (used < p->nr) memset(to + used * 4, 0, (size_t)(p->nr - used) * 4);
   }
 }
@@ -364,7 +381,8 @@ static void gemm_task(void* self, size_t slot, size_t task) {
   const job_t* j = self;
   const tt_conv_plan_t* p = j->p;
   const int64_t oc_block = (int64_t)task % p->oc_blocks, rest = (int64_t)task / p->oc_blocks;
-  const int64_t block = rest % j->blocks, g = rest / j->blocks % p->groups, split = rest / j->blocks / p->groups;
+  const int64_t block = rest % j->blocks, g = rest / j->blocks % p->groups,
+                split = rest / j->blocks / p->groups;
   const int64_t es = (int64_t)p->acc_bytes, nr = p->nr;
   char* panels = j->scratch + p->slot_at + slot * p->slot_bytes;
   char *tile = panels + p->tile_at, *late = panels + p->a_at;
@@ -384,24 +402,28 @@ static void gemm_task(void* self, size_t slot, size_t task) {
       int64_t count;
       const tt_conv_run_t* runs = k_runs(j, k, depth, own, &count);
       for (int64_t i = 0; i < b.panels; ++i) {
-        if (p->halves) {   // columns evenly spread
+        if (p->halves) {  // columns evenly spread
           for (int64_t r = 0; r < count; ++r) {
             j->x_pack(panels + (size_t)i * b_panel + (size_t)(runs[r].column * nr * es), nr,
-                      halves + (b.x[i * nr] + runs[r].x) * 2, p->s_n, 1, TT_MIN(nr, b.last - b.first - i * nr), runs[r].size);
+                      halves + (b.x[i * nr] + runs[r].x) * 2, p->s_n, 1,
+                      TT_MIN(nr, b.last - b.first - i * nr), runs[r].size);
           }
           continue;
         }
-        p->lanes->pack_columns(panels + (size_t)i * b_panel, nr, image, runs, count, b.x + i * nr, TT_MIN(nr, b.last - b.first - i * nr));
+        p->lanes->pack_columns(panels + (size_t)i * b_panel, nr, image, runs, count, b.x + i * nr,
+                               TT_MIN(nr, b.last - b.first - i * nr));
       }
     } else if (depth) {
       int64_t own[TT_CONV_KC];
       const int64_t* offsets = k_offsets(j, k, depth, own);
       for (int64_t i = 0; i < b.panels; ++i) {
-        if (p->halves) {   // k evenly spread
-          pack_halves(j, panels + (size_t)i * b_panel, halves + offsets[0] * 2, depth, b.runs + i * nr, b.run_count[i]);
+        if (p->halves) {  // k evenly spread
+          pack_halves(j, panels + (size_t)i * b_panel, halves + offsets[0] * 2, depth, b.runs + i * nr,
+                      b.run_count[i]);
           continue;
         }
-        p->lanes->pack_rows(panels + (size_t)i * b_panel, nr, image, offsets, depth, b.runs + i * nr, b.run_count[i]);
+        p->lanes->pack_rows(panels + (size_t)i * b_panel, nr, image, offsets, depth, b.runs + i * nr,
+                            b.run_count[i]);
       }
     }
     for (int64_t o = o_first; o < o_last; ++o) {
@@ -420,7 +442,8 @@ static void gemm_task(void* self, size_t slot, size_t task) {
         char* c;
         int64_t c_rs;
         if (p->splits > 1) {
-          c = j->scratch + p->part_at + (size_t)split * p->part_bytes + ((g * p->oc + o * p->width) * p->columns + b.first + i * nr) * es;
+          c = j->scratch + p->part_at + (size_t)split * p->part_bytes +
+              ((g * p->oc + o * p->width) * p->columns + b.first + i * nr) * es;
           c_rs = p->columns;
         } else if (b.in_result[i]) {
           c = y + (o * p->width * p->y_o + b.y[i * nr]) * es;
@@ -430,17 +453,18 @@ static void gemm_task(void* self, size_t slot, size_t task) {
           c_rs = tile_rs;
         }
         const char* panel = panels + (size_t)i * b_panel;
-        if (p->w_in_place) p->kernel->run_strided(depth, a, p->w_o, 1, panel, nr, c, c_rs, rows, cols, kb > kb_first);
+        if (p->w_in_place)
+          p->kernel->run_strided(depth, a, p->w_o, 1, panel, nr, c, c_rs, rows, cols, kb > kb_first);
         else p->kernel->run(depth, a, panel, c, c_rs, rows, cols, kb > kb_first);
       }
     }
   }
   if (p->splits > 1) return;
-  if (j->narrow) {   // no panel is in the result: whole rows
+  if (j->narrow) {  // no panel is in the result: whole rows
     const int64_t rows = TT_MIN(o_last * p->width, p->oc) - o_first * p->width;
     for (int64_t r = 0; r < rows; ++r) {
-      store(j, tile + r * tile_rs * es, y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y, b.last - b.first, b.y_runs,
-            b.y_run_count[0]);
+      store(j, tile + r * tile_rs * es, y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y,
+            b.last - b.first, b.y_runs, b.y_run_count[0]);
     }
     return;
   }
@@ -449,7 +473,8 @@ static void gemm_task(void* self, size_t slot, size_t task) {
     const int64_t cols = TT_MIN(nr, b.last - b.first - i * nr);
     const int64_t rows = TT_MIN(o_last * p->width, p->oc) - o_first * p->width;
     for (int64_t r = 0; r < rows; ++r) {
-      store(j, tile + (r * tile_rs + i * nr) * es, y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y + i * nr, cols,
+      store(j, tile + (r * tile_rs + i * nr) * es,
+            y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y + i * nr, cols,
             b.y_runs + i * nr, b.y_run_count[i]);
     }
   }
@@ -461,7 +486,7 @@ static void add_splits(void* self, int64_t begin, int64_t end) {
   for (int64_t row = begin; row < end; ++row) {
     char* sums = j->scratch + p->part_at + (size_t)(row * p->columns) * p->acc_bytes;
     for (int64_t s = 1; s < p->splits; ++s) p->lanes->add(sums, sums + (size_t)s * p->part_bytes, p->columns);
-    char* y = j->y + (p->y_base + row * p->y_o) * (int64_t)j->y_bytes;   // groups' channels follow each other
+    char* y = j->y + (p->y_base + row * p->y_o) * (int64_t)j->y_bytes;  // groups' channels follow each other
     int64_t x_offsets[8 * TT_CONV_MAX_NR], y_offsets[8 * TT_CONV_MAX_NR];
     tt_conv_run_t runs[8 * TT_CONV_MAX_NR];
     for (int64_t at = 0; at < p->columns; at += 8 * TT_CONV_MAX_NR) {
@@ -526,13 +551,15 @@ static void dots_group(const job_t* j, size_t slot, int64_t g, int64_t block) {
     const tt_conv_run_t* runs = k_runs(j, k, depth, own, &run_count);
     for (int64_t r = 0; r < p->oc; ++r) {
       const char* w = j->scratch + p->w_at + (size_t)(g * p->panels + r) * p->panel_bytes + (size_t)(k * es);
-      p->lanes->dots(j->image + g * p->s_g * es, runs, run_count, x_offsets, count, w, tile + r * TT_CONV_MAX_NR * es, kb > 0);
+      p->lanes->dots(j->image + g * p->s_g * es, runs, run_count, x_offsets, count, w,
+                     tile + r * TT_CONV_MAX_NR * es, kb > 0);
     }
   }
   tt_conv_run_t runs[TT_CONV_MAX_NR];
   const int64_t run_count = find_runs(y_offsets, count, 0, runs, 0);
   for (int64_t r = 0; r < p->oc; ++r) {
-    store(j, tile + r * TT_CONV_MAX_NR * es, y + r * p->y_o * (int64_t)j->y_bytes, y_offsets, count, runs, run_count);
+    store(j, tile + r * TT_CONV_MAX_NR * es, y + r * p->y_o * (int64_t)j->y_bytes, y_offsets, count, runs,
+          run_count);
   }
 }
 
@@ -547,8 +574,8 @@ static void group_task(void* self, size_t slot, size_t task) {
   }
 }
 
-static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t nx, const tt_k_tensor_t* y,
-                       size_t ny) {
+static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t nx,
+                       const tt_k_tensor_t* y, size_t ny) {
   (void)nx, (void)ny;
   const int threads = env->pool ? tt_pool_threads(env->pool) : 1;
   const int64_t phases = tt_conv_phases(blob);
@@ -570,12 +597,12 @@ static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tenso
     job.pad_rows = p->x_dtype == TT_DTYPE_BF16  ? p->lanes->pad_rows_bf16
                    : p->x_dtype == TT_DTYPE_F16 ? p->lanes->pad_rows_f16
                                                 : p->lanes->pad_rows;
-    job.narrow = p->y_dtype == p->acc                                        ? NULL
+    job.narrow = p->y_dtype == p->acc                                   ? NULL
                  : p->y_dtype == TT_DTYPE_BF16 && p->lanes->narrow_bf16 ? p->lanes->narrow_bf16
                                                                         : tt_k_convert(p->acc, p->y_dtype);
     tt_pool_t* pool = p->serial ? NULL : env->pool;
     if (p->k && !p->w_in_place && !p->pack_late) pack_weights(pool, &job);
-    if (p->kind == TT_CONV_DIRECT) {   // tasks are small: the offsets of all k are found once
+    if (p->kind == TT_CONV_DIRECT) {  // tasks are small: the offsets of all k are found once
       tt_conv_offsets(p, 0, p->k, (int64_t*)(job.scratch + p->offsets_at));
     } else if (p->k_blocks == 1) {
       if (p->along_k) job.run_count = find_k_runs(p, 0, p->k, job.runs);
@@ -598,24 +625,33 @@ static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tenso
         tt_gemm_tasks(pool, (size_t)(p->splits * p->groups * job.blocks * p->oc_blocks), gemm_task, &job);
         if (p->splits > 1) {
           const int64_t rows = p->groups * p->oc;
-          tt_k_parallel(pool, rows, pool ? TT_MAX(1, 32768 / (p->columns * p->splits)) : rows, add_splits, &job);
+          tt_k_parallel(pool, rows, pool ? TT_MAX(1, 32768 / (p->columns * p->splits)) : rows, add_splits,
+                        &job);
         }
         continue;
       }
       if (p->kind == TT_CONV_DIRECT) {
-        const int64_t parts = (p->block + p->segment - 1) / p->segment, segments = job.columns / p->block * parts;
+        const int64_t parts = (p->block + p->segment - 1) / p->segment,
+                      segments = job.columns / p->block * parts;
         job.blocks = (segments + p->nr - 1) / p->nr;
       } else {
         job.blocks = (job.columns + p->nr - 1) / p->nr;
       }
-      tt_gemm_tasks(pool, (size_t)((p->groups + p->group_block - 1) / p->group_block * job.blocks), group_task, &job);
+      tt_gemm_tasks(pool, (size_t)((p->groups + p->group_block - 1) / p->group_block * job.blocks),
+                    group_task, &job);
     }
   }
   return TT_OK_STATUS;
 }
 
 const tt_k_op_t tt_k_conv_table[] = {
-    {.name = "tt_k_float_convolution_packed__avx2", .kind = TT_OP_CONVOLUTION, .isa = TT_ISA_AVX2, .strided_operands = 3,
-     .supports = supports, .encode = encode, .scratch_bytes = scratch_bytes, .run = run},
+    {.name = "tt_k_float_convolution_packed__avx2",
+     .kind = TT_OP_CONVOLUTION,
+     .isa = TT_ISA_AVX2,
+     .strided_operands = 3,
+     .supports = supports,
+     .encode = encode,
+     .scratch_bytes = scratch_bytes,
+     .run = run},
     {0},
 };

@@ -13,12 +13,12 @@ typedef int32_t s32x8_t __attribute__((vector_size(32)));
 typedef double f64x4_t __attribute__((vector_size(32)));
 typedef int64_t s64x4_t __attribute__((vector_size(32)));
 
-#define SWAP(r, s, w, V, I, M, LANES)                                                                  \
-  _Pragma("GCC unroll 16") for (int i = 0; i < w; ++i) {                                               \
-    if (i & (s)) continue;                                                                             \
-    const V x = (V)(r)[i], y = (V)(r)[i + (s)];                                                        \
-    (r)[i] = (M)__builtin_shuffle(x, y, (I){LANES(LO, s, w)});                                         \
-    (r)[i + (s)] = (M)__builtin_shuffle(x, y, (I){LANES(HI, s, w)});                                   \
+#define SWAP(r, s, w, V, I, M, LANES)                                \
+  _Pragma("GCC unroll 16") for (int i = 0; i < w; ++i) {             \
+    if (i & (s)) continue;                                           \
+    const V x = (V)(r)[i], y = (V)(r)[i + (s)];                      \
+    (r)[i] = (M)__builtin_shuffle(x, y, (I){LANES(LO, s, w)});       \
+    (r)[i + (s)] = (M)__builtin_shuffle(x, y, (I){LANES(HI, s, w)}); \
   }
 static inline __attribute__((always_inline)) void transpose_f32(__m256* r) {
   SWAP(r, 4, 8, f32x8_t, s32x8_t, __m256, LANES8)
@@ -33,7 +33,9 @@ static inline __attribute__((always_inline)) void transpose_f64(__m256d* r) {
 static inline __m256i mask32(int64_t n) {
   return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
 }
-static inline __m256i mask64(int64_t n) { return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3)); }
+static inline __m256i mask64(int64_t n) {
+  return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n), _mm256_setr_epi64x(0, 1, 2, 3));
+}
 
 static inline float sum_f32(__m256 v) {
   __m128 x = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
@@ -45,7 +47,9 @@ static inline double sum_f64(__m256d v) {
   return _mm_cvtsd_f64(_mm_add_sd(x, _mm_unpackhi_pd(x, x)));
 }
 
-static inline __m256 widen_bf16(__m128i x) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16)); }
+static inline __m256 widen_bf16(__m128i x) {
+  return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16));
+}
 static inline __m128i load_halves(const uint16_t* p, int64_t n) {
   uint16_t lanes[8] = {0};
   for (int64_t i = 0; i < n; ++i) lanes[i] = p[i];
@@ -72,8 +76,10 @@ static inline __m128i load_halves(const uint16_t* p, int64_t n) {
 #define V_TRANSPOSE(r) transpose_f32(r)
 #define V_SUM(v) sum_f32(v)
 #define V_INDEX __m256i
-#define V_INDICES(step) _mm256_mullo_epi32(_mm256_set1_epi32((int)(step)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
-#define V_GATHER(p, index, n) _mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, index, _mm256_castsi256_ps(mask32(n)), 4)
+#define V_INDICES(step) \
+  _mm256_mullo_epi32(_mm256_set1_epi32((int)(step)), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7))
+#define V_GATHER(p, index, n) \
+  _mm256_mask_i32gather_ps(_mm256_setzero_ps(), p, index, _mm256_castsi256_ps(mask32(n)), 4)
 #include "kernels/conv_impl.h"
 #define S float
 #define SOURCE(x) f32_##x
@@ -124,7 +130,8 @@ static inline __m128i load_halves(const uint16_t* p, int64_t n) {
 #define V_SUM(v) sum_f64(v)
 #define V_INDEX __m128i
 #define V_INDICES(step) _mm_mullo_epi32(_mm_set1_epi32((int)(step)), _mm_setr_epi32(0, 1, 2, 3))
-#define V_GATHER(p, index, n) _mm256_mask_i32gather_pd(_mm256_setzero_pd(), p, index, _mm256_castsi256_pd(mask64(n)), 8)
+#define V_GATHER(p, index, n) \
+  _mm256_mask_i32gather_pd(_mm256_setzero_pd(), p, index, _mm256_castsi256_pd(mask64(n)), 8)
 #include "kernels/conv_impl.h"
 #define S double
 #define SOURCE(x) f64_##x
@@ -133,7 +140,8 @@ static inline __m128i load_halves(const uint16_t* p, int64_t n) {
 #include "kernels/conv_pad_impl.h"
 
 const tt_conv_isa_t tt_conv_isa__avx2 = {
-    .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots, f32_pack_any, f32_pad_rows, bf16_pad_rows, f16_pad_rows,
-            NULL, f32_add},
-    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_rows, NULL, NULL, NULL, f64_add},
+    .f32 = {f32_pack_rows, f32_pack_columns, f32_direct, f32_dots, f32_pack_any, f32_pad_rows, bf16_pad_rows,
+            f16_pad_rows, NULL, f32_add},
+    .f64 = {f64_pack_rows, f64_pack_columns, f64_direct, f64_dots, f64_pack_any, f64_pad_rows, NULL, NULL,
+            NULL, f64_add},
 };

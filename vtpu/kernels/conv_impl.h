@@ -32,8 +32,8 @@ static void NAME(pack_rows)(void* dst, int64_t nr, const void* src, const int64_
   }
 }
 
-static void NAME(pack_columns)(void* dst, int64_t nr, const void* src, const tt_conv_run_t* k_runs, int64_t run_count,
-                               const int64_t* columns, int64_t count) {
+static void NAME(pack_columns)(void* dst, int64_t nr, const void* src, const tt_conv_run_t* k_runs,
+                               int64_t run_count, const int64_t* columns, int64_t count) {
   T* d = dst;
   const T* x = src;
   for (; run_count > 0; --run_count, ++k_runs) {
@@ -61,7 +61,8 @@ static void NAME(pack_columns)(void* dst, int64_t nr, const void* src, const tt_
             for (int64_t i = 0; i < steps; ++i) V_STORE(to + i * nr, V_ZERO());
             continue;
           } else {
-            _Pragma("GCC unroll 16") for (int i = 0; i < W; ++i) r[i] = i < rows ? V_LOAD_PART(from + c[i], steps) : V_ZERO();
+            _Pragma("GCC unroll 16") for (int i = 0; i < W; ++i) r[i] =
+                i < rows ? V_LOAD_PART(from + c[i], steps) : V_ZERO();
           }
           V_TRANSPOSE(r);
           if (steps == W) {
@@ -77,9 +78,11 @@ static void NAME(pack_columns)(void* dst, int64_t nr, const void* src, const tt_
   }
 }
 
-static inline __attribute__((always_inline)) void NAME(direct_tile)(const int rows, const int vectors, const T* x,
-                                                                    const int64_t* k_offset, int64_t depth, const T* w, T* y,
-                                                                    int64_t y_rs, int64_t count, bool accumulate) {
+static inline __attribute__((always_inline)) void NAME(direct_tile)(const int rows, const int vectors,
+                                                                    const T* x, const int64_t* k_offset,
+                                                                    int64_t depth, const T* w, T* y,
+                                                                    int64_t y_rs, int64_t count,
+                                                                    bool accumulate) {
   V acc[4][7];
   const int64_t last = count - (vectors - 1) * W;
   _Pragma("GCC unroll 4") for (int r = 0; r < rows; ++r) {
@@ -100,29 +103,30 @@ static inline __attribute__((always_inline)) void NAME(direct_tile)(const int ro
       V_STORE(to + v * W, accumulate ? V_ADD(V_LOAD(to + v * W), acc[r][v]) : acc[r][v]);
     }
     to += (vectors - 1) * W;
-    V_STORE_PART(to, last, accumulate ? V_ADD(V_LOAD_PART(to, last), acc[r][vectors - 1]) : acc[r][vectors - 1]);
+    V_STORE_PART(to, last,
+                 accumulate ? V_ADD(V_LOAD_PART(to, last), acc[r][vectors - 1]) : acc[r][vectors - 1]);
   }
 }
 #define DIRECT_CASE(r, v) \
   case v: NAME(direct_tile)(r, v, x, k_offset, depth, w, y, y_rs, n, accumulate); break;
-#define DIRECT(r)                                                                                                              \
-  static void NAME(direct_##r)(const T* x, const int64_t* k_offset, int64_t depth, const T* w, T* y, int64_t y_rs,             \
-                               int64_t count, bool accumulate) {                                                               \
-    /* equal parts rather than a short last one */                                                                             \
-    int64_t vectors = (count + W - 1) / W, parts = (vectors + DIRECT_##r - 1) / DIRECT_##r;                                    \
-    int64_t each = (vectors + parts - 1) / parts;                                                                              \
-    for (int64_t at = 0; at < count; at += each * W, x += each * W, y += each * W) {                                           \
-      const int64_t n = TT_MIN(count - at, each * W);                                                                          \
-      switch ((n + W - 1) / W) {                                                                                               \
-        DIRECT_CASE(r, 1)                                                                                                      \
-        DIRECT_CASE(r, 2)                                                                                                      \
-        DIRECT_CASE(r, 3)                                                                                                      \
-        DIRECT_CASE(r, 4)                                                                                                      \
-        DIRECT_CASE(r, 5)                                                                                                      \
-        DIRECT_CASE(r, 6)                                                                                                      \
-        DIRECT_CASE(r, 7)                                                                                                      \
-      }                                                                                                                        \
-    }                                                                                                                          \
+#define DIRECT(r)                                                                                    \
+  static void NAME(direct_##r)(const T* x, const int64_t* k_offset, int64_t depth, const T* w, T* y, \
+                               int64_t y_rs, int64_t count, bool accumulate) {                       \
+    /* equal parts rather than a short last one */                                                   \
+    int64_t vectors = (count + W - 1) / W, parts = (vectors + DIRECT_##r - 1) / DIRECT_##r;          \
+    int64_t each = (vectors + parts - 1) / parts;                                                    \
+    for (int64_t at = 0; at < count; at += each * W, x += each * W, y += each * W) {                 \
+      const int64_t n = TT_MIN(count - at, each * W);                                                \
+      switch ((n + W - 1) / W) {                                                                     \
+        DIRECT_CASE(r, 1)                                                                            \
+        DIRECT_CASE(r, 2)                                                                            \
+        DIRECT_CASE(r, 3)                                                                            \
+        DIRECT_CASE(r, 4)                                                                            \
+        DIRECT_CASE(r, 5)                                                                            \
+        DIRECT_CASE(r, 6)                                                                            \
+        DIRECT_CASE(r, 7)                                                                            \
+      }                                                                                              \
+    }                                                                                                \
   }
 DIRECT(1)
 DIRECT(2)
@@ -130,8 +134,8 @@ DIRECT(3)
 DIRECT(4)
 #undef DIRECT
 #undef DIRECT_CASE
-static void NAME(direct)(int64_t rows, const void* x, const int64_t* k_offset, int64_t depth, const void* w, void* y,
-                         int64_t y_rs, int64_t count, bool accumulate) {
+static void NAME(direct)(int64_t rows, const void* x, const int64_t* k_offset, int64_t depth, const void* w,
+                         void* y, int64_t y_rs, int64_t count, bool accumulate) {
   switch (rows) {
     case 1: NAME(direct_1)(x, k_offset, depth, w, y, y_rs, count, accumulate); break;
     case 2: NAME(direct_2)(x, k_offset, depth, w, y, y_rs, count, accumulate); break;
@@ -140,8 +144,9 @@ static void NAME(direct)(int64_t rows, const void* x, const int64_t* k_offset, i
   }
 }
 
-static inline __attribute__((always_inline)) void NAME(dots_tile)(const int n, const T* x, const tt_conv_run_t* run,
-                                                                  int64_t run_count, const int64_t* columns, const T* w, T* y,
+static inline __attribute__((always_inline)) void NAME(dots_tile)(const int n, const T* x,
+                                                                  const tt_conv_run_t* run, int64_t run_count,
+                                                                  const int64_t* columns, const T* w, T* y,
                                                                   bool accumulate) {
   V acc[6];
   const T* at[6];
@@ -158,7 +163,8 @@ static inline __attribute__((always_inline)) void NAME(dots_tile)(const int n, c
     }
     if (left) {
       const V z = V_LOAD_PART(c, left);
-      _Pragma("GCC unroll 6") for (int j = 0; j < n; ++j) acc[j] = V_FMA(z, V_LOAD_PART(at[j] + s, left), acc[j]);
+      _Pragma("GCC unroll 6") for (int j = 0; j < n; ++j) acc[j] =
+          V_FMA(z, V_LOAD_PART(at[j] + s, left), acc[j]);
     }
   }
   _Pragma("GCC unroll 6") for (int j = 0; j < n; ++j) {
@@ -168,11 +174,11 @@ static inline __attribute__((always_inline)) void NAME(dots_tile)(const int n, c
 }
 #define DOTS_CASE(n) \
   case n: NAME(dots_tile)(n, x, k_runs, run_count, columns, w, to, accumulate); break;
-static void NAME(dots)(const void* x, const tt_conv_run_t* k_runs, int64_t run_count, const int64_t* columns, int64_t count,
-                       const void* w, void* y, bool accumulate) {
+static void NAME(dots)(const void* x, const tt_conv_run_t* k_runs, int64_t run_count, const int64_t* columns,
+                       int64_t count, const void* w, void* y, bool accumulate) {
   T* to = y;
   for (int64_t parts = (count + 5) / 6; parts > 0; --parts) {
-    const int64_t n = (count + parts - 1) / parts;   // equal parts
+    const int64_t n = (count + parts - 1) / parts;  // equal parts
     switch (n) {
       DOTS_CASE(1)
       DOTS_CASE(2)
@@ -188,7 +194,8 @@ static void NAME(dots)(const void* x, const tt_conv_run_t* k_runs, int64_t run_c
 }
 #undef DOTS_CASE
 
-static void NAME(pack_any)(void* dst, int64_t width, const void* src, int64_t ws, int64_t ks, int64_t count, int64_t depth) {
+static void NAME(pack_any)(void* dst, int64_t width, const void* src, int64_t ws, int64_t ks, int64_t count,
+                           int64_t depth) {
   for (int64_t i = 0; i < width; i += W) {
     T* d = (T*)dst + i;
     const T* x = (const T*)src + i * ws;

@@ -1,7 +1,8 @@
 // Padded rows of one source type S, widened to T. Included after conv_impl.h with
 //   S, SOURCE(x) (names), S_LOAD(p), S_LOAD_PART(p, n) (V of T lanes; zeros past n).
 
-static void SOURCE(pad_rows)(void* dst, int64_t rows, int64_t low, const void* src, int64_t x_rs, int64_t n, int64_t total) {
+static void SOURCE(pad_rows)(void* dst, int64_t rows, int64_t low, const void* src, int64_t x_rs, int64_t n,
+                             int64_t total) {
   T* d = dst;
   const S* x = src;
   const int64_t high = total - low - n;
@@ -9,7 +10,7 @@ static void SOURCE(pad_rows)(void* dst, int64_t rows, int64_t low, const void* s
     NAME(zero_row)(d, rows * total);
     return;
   }
-  if (low < W && high < W) {   // between two rows: one vector of zeros at each end
+  if (low < W && high < W) {  // between two rows: one vector of zeros at each end
     const int64_t whole = n / W * W, part = n - whole;
     for (; rows > 0; --rows, d += total, x += x_rs) {
       if (low) V_STORE_PART(d, low, V_ZERO());

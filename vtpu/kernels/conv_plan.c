@@ -24,7 +24,8 @@ int64_t tt_conv_phases(const tt_conv_blob_t* p) {
 // it: that fixes k modulo k_period.
 static void phase_dim(tt_conv_dim_t* d, int64_t lhs_dilation, int64_t residue, tt_conv_plan_t* p) {
   if (lhs_dilation == 1) return;
-  const int64_t period = lhs_dilation / gcd(d->step, lhs_dilation), k_period = lhs_dilation / gcd(d->dilation, lhs_dilation);
+  const int64_t period = lhs_dilation / gcd(d->step, lhs_dilation),
+                k_period = lhs_dilation / gcd(d->dilation, lhs_dilation);
   int64_t k = 0;
   while (k < k_period && (residue * d->step + k * d->dilation - d->low) % lhs_dilation != 0) ++k;
   d->out = d->out > residue ? ceil_div(d->out - residue, period) : 0;
@@ -117,7 +118,8 @@ static size_t plan_image(tt_conv_plan_t* p, bool feature_groups, tt_conv_force_t
   const size_t image = (size_t)(volume * p->x_total_c) * p->acc_bytes;
   // a chunk of images that stays in the L2 while it is used
   int64_t n = p->x_total_n;
-  if (!p->along_k && p->x_total_n == p->n) n = p->chunk = TT_MAX(1, TT_MIN(p->n, (int64_t)((size_t)(3 << 20) / TT_MAX(1, image))));
+  if (!p->along_k && p->x_total_n == p->n)
+    n = p->chunk = TT_MAX(1, TT_MIN(p->n, (int64_t)((size_t)(3 << 20) / TT_MAX(1, image))));
   if (p->chunk < p->n) p->chunk = ceil_div(p->n, ceil_div(p->n, p->chunk)), n = p->chunk;
   if (p->x_n < p->x_c) {
     p->s_n = volume;
@@ -132,11 +134,11 @@ static size_t plan_image(tt_conv_plan_t* p, bool feature_groups, tt_conv_force_t
 
 static void plan_tasks(tt_conv_plan_t* p) {
   p->k_blocks = TT_MAX(1, ceil_div(p->k, p->kind == TT_CONV_DOTS ? TT_CONV_KC_DOTS : TT_CONV_KC));
-  if (p->kind == TT_CONV_DOTS) {   // a row of k is one run; a block may end within two more
+  if (p->kind == TT_CONV_DOTS) {  // a row of k is one run; a block may end within two more
     p->k_blocks = TT_MAX(p->k_blocks, ceil_div(p->ic * p->d[0].ker * p->d[1].ker, TT_CONV_MAX_RUNS - 2));
   }
   p->kc = ceil_div(p->k, p->k_blocks);
-  const int64_t columns = p->chunk * p->d[0].out * p->d[1].out * p->d[2].out;   // a pass
+  const int64_t columns = p->chunk * p->d[0].out * p->d[1].out * p->d[2].out;  // a pass
   const double work = (double)p->groups * (double)p->oc * (double)columns * (double)(p->k + 4);
   p->serial = work < 750e3;
   p->panels = ceil_div(p->oc, p->width);
@@ -161,7 +163,8 @@ static void plan_tasks(tt_conv_plan_t* p) {
     if (tasks < 12) oc_blocks = TT_MAX(1, TT_MIN(ceil_div(12, tasks), p->panels / least));
     p->oc_block = ceil_div(p->panels, oc_blocks);
     // the tile of sums a task may need stays within the L2
-    while (p->oc_block > 4 && (size_t)(p->oc_block * p->width * p->block * p->nr) * p->acc_bytes > (512 << 10)) {
+    while (p->oc_block > 4 &&
+           (size_t)(p->oc_block * p->width * p->block * p->nr) * p->acc_bytes > (512 << 10)) {
       p->oc_block = ceil_div(p->oc_block, 2);
     }
     p->oc_blocks = ceil_div(p->panels, p->oc_block);
@@ -180,36 +183,42 @@ static void plan_tasks(tt_conv_plan_t* p) {
     const int64_t parts = ceil_div(row, 2048);
     p->segment = ceil_div(row, parts);
     p->segments = columns / row * parts;
-    p->block = row;   // columns a row
+    p->block = row;  // columns a row
     const double segment_work = (double)p->segment * (double)p->oc * (double)(p->k + 4);
-    int64_t each = (int64_t)TT_MIN(131072.0 / segment_work + 1, (double)p->segments);   // segments a task
+    int64_t each = (int64_t)TT_MIN(131072.0 / segment_work + 1, (double)p->segments);  // segments a task
     p->nr = TT_MAX(each, 1);
     p->blocks = ceil_div(p->segments, p->nr);
-    if (p->blocks == 1) p->group_block = TT_MAX(1, (int64_t)TT_MIN(131072.0 / (segment_work * (double)p->segments), (double)p->groups));
+    if (p->blocks == 1)
+      p->group_block =
+          TT_MAX(1, (int64_t)TT_MIN(131072.0 / (segment_work * (double)p->segments), (double)p->groups));
   } else {
     const double column_work = (double)p->oc * (double)(p->k + 4);
     p->nr = TT_MIN((int64_t)TT_CONV_MAX_NR, (int64_t)TT_MIN(131072.0 / column_work + 1, (double)columns));
     p->nr = TT_MIN(ceil_div(p->nr, 4) * 4, (int64_t)TT_CONV_MAX_NR);
     p->block = 1;
     p->blocks = ceil_div(columns, p->nr);
-    if (p->blocks == 1) p->group_block = TT_MAX(1, (int64_t)TT_MIN(131072.0 / (column_work * (double)columns), (double)p->groups));
+    if (p->blocks == 1)
+      p->group_block =
+          TT_MAX(1, (int64_t)TT_MIN(131072.0 / (column_work * (double)columns), (double)p->groups));
   }
 }
 
-size_t tt_conv_scratch_bytes(const tt_conv_blob_t* b, int threads, const tt_k_tensor_t* x, const tt_k_tensor_t* y) {
+size_t tt_conv_scratch_bytes(const tt_conv_blob_t* b, int threads, const tt_k_tensor_t* x,
+                             const tt_k_tensor_t* y) {
   size_t most = 0;
   const int64_t phases = tt_conv_phases(b);
   for (int64_t phase = 0; phase < phases; ++phase) {
     for (int force = TT_CONV_IN_PLACE_COLUMNS; force <= TT_CONV_COPY; ++force) {
       tt_conv_plan_t plan;
-      if (tt_conv_plan(b, phase, threads, x, y, (tt_conv_force_t)force, &plan)) most = TT_MAX(most, plan.total);
+      if (tt_conv_plan(b, phase, threads, x, y, (tt_conv_force_t)force, &plan))
+        most = TT_MAX(most, plan.total);
     }
   }
   return most;
 }
 
-bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_k_tensor_t* x, const tt_k_tensor_t* y,
-                  tt_conv_force_t force, tt_conv_plan_t* p) {
+bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_k_tensor_t* x,
+                  const tt_k_tensor_t* y, tt_conv_force_t force, tt_conv_plan_t* p) {
   memset(p, 0, sizeof *p);
   p->x_dtype = x[0].dtype;
   p->w_dtype = x[1].dtype;
@@ -245,9 +254,17 @@ bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_
       *d = (tt_conv_dim_t){.in = 1, .out = 1, .ker = 1, .step = 1, .dilation = 1};
     } else {
       const int at = i - fill;
-      *d = (tt_conv_dim_t){x[0].dims[b->input[2 + at]], y->dims[b->output[2 + at]], x[1].dims[b->kernel[2 + at]], b->stride[at],
-                           b->rhs_dilation[at], 1, b->low[at], xs[b->input[2 + at]], ws[b->kernel[2 + at]],
-                           ys[b->output[2 + at]], 0};
+      *d = (tt_conv_dim_t){x[0].dims[b->input[2 + at]],
+                           y->dims[b->output[2 + at]],
+                           x[1].dims[b->kernel[2 + at]],
+                           b->stride[at],
+                           b->rhs_dilation[at],
+                           1,
+                           b->low[at],
+                           xs[b->input[2 + at]],
+                           ws[b->kernel[2 + at]],
+                           ys[b->output[2 + at]],
+                           0};
       if (b->reversal[at] && d->ker) {
         p->w_base += (d->ker - 1) * d->ws;
         d->ws = -d->ws;
@@ -261,22 +278,27 @@ bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_
   p->k = p->ic * p->d[0].ker * p->d[1].ker * p->d[2].ker;
   p->columns = p->n * p->d[0].out * p->d[1].out * p->d[2].out;
   if (p->columns == 0 || p->oc == 0 || p->groups == 0) return false;
-  if (p->x_total_n == 0 || p->x_total_c == 0 || p->d[0].in == 0 || p->d[1].in == 0 || p->d[2].in == 0) p->k = 0;
+  if (p->x_total_n == 0 || p->x_total_c == 0 || p->d[0].in == 0 || p->d[1].in == 0 || p->d[2].in == 0)
+    p->k = 0;
   size_t image_bytes = 0;
-  if (p->k == 0) {   // zeros only
+  if (p->k == 0) {  // zeros only
     p->in_place = true;
     p->residues = 1;
     p->chunk = p->n;
   } else {
     image_bytes = plan_image(p, b->feature_groups > 1, force);
   }
-  p->kind = p->k == 0 || p->oc > TT_CONV_MAX_DIRECT ? TT_CONV_GEMM : p->along_k ? TT_CONV_DOTS : TT_CONV_DIRECT;
+  p->kind = p->k == 0 || p->oc > TT_CONV_MAX_DIRECT ? TT_CONV_GEMM
+            : p->along_k                            ? TT_CONV_DOTS
+                                                    : TT_CONV_DIRECT;
   p->nr = p->kernel->nr;
   p->width = p->kind == TT_CONV_GEMM ? p->kernel->mr : p->kind == TT_CONV_DIRECT ? p->oc : 1;
   plan_tasks(p);
-  if (!force && p->kind == TT_CONV_GEMM && p->w_dtype == p->acc && p->groups * p->columns <= 4 * p->nr && p->k > 0) {
+  if (!force && p->kind == TT_CONV_GEMM && p->w_dtype == p->acc && p->groups * p->columns <= 4 * p->nr &&
+      p->k > 0) {
     const tt_conv_dim_t* d = p->d;
-    const int64_t run = run_of((int64_t[]){p->ic, d[0].ker, d[1].ker, d[2].ker}, (int64_t[]){p->w_c, d[0].ws, d[1].ws, d[2].ws});
+    const int64_t run = run_of((int64_t[]){p->ic, d[0].ker, d[1].ker, d[2].ker},
+                               (int64_t[]){p->w_c, d[0].ws, d[1].ws, d[2].ws});
     // rows a multiple of 4 KiB apart would share their cache sets
     p->w_in_place = run == p->k && (p->w_o * (int64_t)p->acc_bytes % 4096 != 0 || p->k < 64);
   }
@@ -287,22 +309,29 @@ bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_
   const bool long_k = p->kind == TT_CONV_GEMM && p->along_k && p->k_blocks >= 4;
   const bool once = p->kind == TT_CONV_GEMM && p->blocks == 1 && p->k > 0;
   const bool may_pack_late = long_k || once;
-  p->pack_late = !p->w_in_place && ((long_k && (p->blocks <= 2 || w_bytes > (4 << 20))) ||
-                                    (once && run_of((int64_t[]){p->ic, p->d[0].ker, p->d[1].ker, p->d[2].ker},
-                                                    (int64_t[]){p->w_c, p->d[0].ws, p->d[1].ws, p->d[2].ws}) >= 64));
+  p->pack_late =
+      !p->w_in_place && ((long_k && (p->blocks <= 2 || w_bytes > (4 << 20))) ||
+                         (once && run_of((int64_t[]){p->ic, p->d[0].ker, p->d[1].ker, p->d[2].ker},
+                                         (int64_t[]){p->w_c, p->d[0].ws, p->d[1].ws, p->d[2].ws}) >= 64));
   p->x_at = p->w_in_place || (p->pack_late && !force) ? 0 : w_bytes;
   p->offsets_at = p->x_at + tt_align_up(image_bytes + 64, 64);
   p->part_at = p->offsets_at + (p->kind == TT_CONV_DIRECT ? tt_align_up((size_t)p->k * 8, 64) : 0);
-  p->part_bytes = p->splits > 1 ? tt_align_up((size_t)(p->groups * p->oc * p->columns) * p->acc_bytes, 64) : 0;
+  p->part_bytes =
+      p->splits > 1 ? tt_align_up((size_t)(p->groups * p->oc * p->columns) * p->acc_bytes, 64) : 0;
   p->slot_at = p->part_at + (size_t)p->splits * p->part_bytes;
   // a slot: panels of the image, then sums
   if (p->kind == TT_CONV_GEMM) {
-    p->tile_at = (size_t)p->block * tt_align_up((size_t)(p->kc * p->nr) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
-    p->a_at = p->tile_at + tt_align_up((size_t)(p->oc_block * p->width * p->block * p->nr) * p->acc_bytes, 64);
-    p->slot_bytes = p->a_at + (may_pack_late ? (size_t)(p->oc_block * p->width * p->kc) * p->acc_bytes + TT_GEMM_PACK_SLACK : 0);
+    p->tile_at =
+        (size_t)p->block * tt_align_up((size_t)(p->kc * p->nr) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
+    p->a_at =
+        p->tile_at + tt_align_up((size_t)(p->oc_block * p->width * p->block * p->nr) * p->acc_bytes, 64);
+    p->slot_bytes =
+        p->a_at +
+        (may_pack_late ? (size_t)(p->oc_block * p->width * p->kc) * p->acc_bytes + TT_GEMM_PACK_SLACK : 0);
   } else {
     p->tile_at = 0;
-    p->slot_bytes = (size_t)(p->oc * (p->kind == TT_CONV_DIRECT ? p->segment : TT_CONV_MAX_NR)) * p->acc_bytes;
+    p->slot_bytes =
+        (size_t)(p->oc * (p->kind == TT_CONV_DIRECT ? p->segment : TT_CONV_MAX_NR)) * p->acc_bytes;
   }
   p->slot_bytes = tt_align_up(p->slot_bytes, 64) + 64;
   p->total = p->slot_at + (size_t)TT_MAX(threads, 1) * p->slot_bytes;
@@ -322,7 +351,9 @@ void tt_conv_columns(const tt_conv_plan_t* p, int64_t first, int64_t count, int6
     const int64_t y_row = n * p->y_n + o0 * d[0].ys + o1 * d[1].ys;
     const int64_t end = TT_MIN(count, j + d[2].out - o2);
     for (; j < end; ++j, ++o2) {
-      x[j] = row + (p->along_k ? tt_conv_inner(p, o2 * d[2].step) : p->residues == 1 ? o2 * d[2].step * p->s_2 : o2);
+      x[j] = row + (p->along_k         ? tt_conv_inner(p, o2 * d[2].step)
+                    : p->residues == 1 ? o2 * d[2].step * p->s_2
+                                       : o2);
       if (y) y[j] = y_row + o2 * d[2].ys;
     }
     o2 = 0;

@@ -4,7 +4,9 @@
 #include "ir/text.h"
 #include "kernels/loops.h"
 
-struct tt_pool_s { int threads; };   // runs serially, last index first, so that order shows
+struct tt_pool_s {
+  int threads;
+};  // runs serially, last index first, so that order shows
 static tt_pool_t the_pool = {3};
 tt_pool_t* tt_pool_get(void) { return &the_pool; }
 int tt_pool_threads(const tt_pool_t* pool) { return pool->threads; }
@@ -15,21 +17,22 @@ void tt_pool_run(tt_pool_t* pool, size_t count, tt_pool_fn_t fn, void* self) {
 }
 
 static uint64_t seed = 1;
-static int64_t pick(int64_t low, int64_t high) {   // both ends
+static int64_t pick(int64_t low, int64_t high) {  // both ends
   seed = seed * 6364136223846793005u + 1442695040888963407u;
   return low + (int64_t)((seed >> 33) % (uint64_t)(high - low + 1));
 }
 
 typedef struct config_s {
   int space;
-  int64_t n, ic, oc, feature_groups, batch_groups;   // n: of the result; ic, oc: of one group
+  int64_t n, ic, oc, feature_groups, batch_groups;  // n: of the result; ic, oc: of one group
   int64_t in[3], ker[3], stride[3], low[3], high[3], ld[3], rd[3], reverse[3];
-  int x_order[5], w_order[5], y_order[5];            // [position] = canonical dim
+  int x_order[5], w_order[5], y_order[5];  // [position] = canonical dim
   tt_dtype_t dtype, y_dtype;
 } config_t;
 
 static int64_t out_size(const config_t* c, int i) {
-  const int64_t in = c->in[i] ? (c->in[i] - 1) * c->ld[i] + 1 : 0, window = c->ker[i] ? (c->ker[i] - 1) * c->rd[i] + 1 : 0;
+  const int64_t in = c->in[i] ? (c->in[i] - 1) * c->ld[i] + 1 : 0,
+                window = c->ker[i] ? (c->ker[i] - 1) * c->rd[i] + 1 : 0;
   const int64_t room = in + c->low[i] + c->high[i] - window;
   return room < 0 || in + c->low[i] + c->high[i] <= 0 ? 0 : room / c->stride[i] + 1;
 }
@@ -37,7 +40,8 @@ static void canonical(const config_t* c, int which, int64_t* dims) {
   if (which == 0) dims[0] = c->n * c->batch_groups, dims[1] = c->ic * c->feature_groups;
   else if (which == 1) dims[0] = c->oc * c->feature_groups * c->batch_groups, dims[1] = c->ic;
   else dims[0] = c->n, dims[1] = c->oc * c->feature_groups * c->batch_groups;
-  for (int i = 0; i < c->space; ++i) dims[2 + i] = which == 0 ? c->in[i] : which == 1 ? c->ker[i] : out_size(c, i);
+  for (int i = 0; i < c->space; ++i)
+    dims[2 + i] = which == 0 ? c->in[i] : which == 1 ? c->ker[i] : out_size(c, i);
 }
 static const char* dtype_text(tt_dtype_t d) {
   return d == TT_DTYPE_F32 ? "f32" : d == TT_DTYPE_F64 ? "f64" : d == TT_DTYPE_BF16 ? "bf16" : "f16";
@@ -47,7 +51,8 @@ static int put_type(char* to, size_t room, const config_t* c, int which, tt_dtyp
   canonical(c, which, dims);
   const int* order = which == 0 ? c->x_order : which == 1 ? c->w_order : c->y_order;
   int at = snprintf(to, room, "tensor<");
-  for (int i = 0; i < c->space + 2; ++i) at += snprintf(to + at, room - (size_t)at, "%lldx", (long long)dims[order[i]]);
+  for (int i = 0; i < c->space + 2; ++i)
+    at += snprintf(to + at, room - (size_t)at, "%lldx", (long long)dims[order[i]]);
   return at + snprintf(to + at, room - (size_t)at, "%s>", dtype_text(dtype));
 }
 static int put_order(char* to, size_t room, const config_t* c, const int* order, char batch, char feature) {
@@ -61,7 +66,8 @@ static int put_order(char* to, size_t room, const config_t* c, const int* order,
 }
 static int put_list(char* to, size_t room, const config_t* c, const char* name, const int64_t* values) {
   int at = snprintf(to, room, "%s = [", name);
-  for (int i = 0; i < c->space; ++i) at += snprintf(to + at, room - (size_t)at, "%s%lld", i ? ", " : "", (long long)values[i]);
+  for (int i = 0; i < c->space; ++i)
+    at += snprintf(to + at, room - (size_t)at, "%s%lld", i ? ", " : "", (long long)values[i]);
   return at + snprintf(to + at, room - (size_t)at, "], ");
 }
 static void put_text(const config_t* c, char* t, size_t room) {
@@ -69,7 +75,10 @@ static void put_text(const config_t* c, char* t, size_t room) {
   put_type(x, sizeof x, c, 0, c->dtype);
   put_type(w, sizeof w, c, 1, c->dtype);
   put_type(y, sizeof y, c, 2, c->y_dtype);
-  size_t at = (size_t)snprintf(t, room, "module @m {\n func.func public @main(%%arg0: %s, %%arg1: %s) -> %s {\n %%0 = stablehlo.convolution(%%arg0, %%arg1) dim_numbers = ", x, w, y);
+  size_t at = (size_t)snprintf(t, room,
+                               "module @m {\n func.func public @main(%%arg0: %s, %%arg1: %s) -> %s {\n %%0 = "
+                               "stablehlo.convolution(%%arg0, %%arg1) dim_numbers = ",
+                               x, w, y);
   at += (size_t)put_order(t + at, room - at, c, c->x_order, 'b', 'f');
   at += (size_t)snprintf(t + at, room - at, "x");
   at += (size_t)put_order(t + at, room - at, c, c->w_order, 'o', 'i');
@@ -78,13 +87,18 @@ static void put_text(const config_t* c, char* t, size_t room) {
   at += (size_t)snprintf(t + at, room - at, ", window = {");
   at += (size_t)put_list(t + at, room - at, c, "stride", c->stride);
   at += (size_t)snprintf(t + at, room - at, "pad = [");
-  for (int i = 0; i < c->space; ++i) at += (size_t)snprintf(t + at, room - at, "%s[%lld, %lld]", i ? ", " : "", (long long)c->low[i], (long long)c->high[i]);
+  for (int i = 0; i < c->space; ++i)
+    at += (size_t)snprintf(t + at, room - at, "%s[%lld, %lld]", i ? ", " : "", (long long)c->low[i],
+                           (long long)c->high[i]);
   at += (size_t)snprintf(t + at, room - at, "], ");
   at += (size_t)put_list(t + at, room - at, c, "lhs_dilate", c->ld);
   at += (size_t)put_list(t + at, room - at, c, "rhs_dilate", c->rd);
   at += (size_t)snprintf(t + at, room - at, "reverse = [");
-  for (int i = 0; i < c->space; ++i) at += (size_t)snprintf(t + at, room - at, "%s%s", i ? ", " : "", c->reverse[i] ? "true" : "false");
-  snprintf(t + at, room - at, "]} {batch_group_count = %lld : i64, feature_group_count = %lld : i64} : (%s, %s) -> %s\n return %%0 : %s\n }\n}\n",
+  for (int i = 0; i < c->space; ++i)
+    at += (size_t)snprintf(t + at, room - at, "%s%s", i ? ", " : "", c->reverse[i] ? "true" : "false");
+  snprintf(t + at, room - at,
+           "]} {batch_group_count = %lld : i64, feature_group_count = %lld : i64} : (%s, %s) -> %s\n return "
+           "%%0 : %s\n }\n}\n",
            (long long)c->batch_groups, (long long)c->feature_groups, x, w, y, y);
 }
 
@@ -144,7 +158,7 @@ static char* run_kernel(call_t* call, const tt_k_op_t* kernel, const tt_k_tensor
   const size_t bytes = (size_t)tt_type_bytes(op->results[0].type);
   size_t scratch_bytes = kernel->scratch_bytes(blob.data, the_pool.threads, x, 2, &call->y, 1);
   unsigned char* scratch = aligned_alloc(64, tt_align_up(scratch_bytes + 64, 64));
-  memset(scratch, 0xff, tt_align_up(scratch_bytes + 64, 64));   // NaN
+  memset(scratch, 0xff, tt_align_up(scratch_bytes + 64, 64));  // NaN
   char* out = tt_arena_alloc(&call->arena, bytes + 64);
   memset(out, 0x5a, bytes + 64);
   call->y.data = out;
@@ -196,7 +210,8 @@ static bool check(const config_t* c, bool shuffled) {
   call_t call;
   if (!begin(&call, c, shuffled, true)) return false;
   const tt_type_t* type = call.op->results[0].type;
-  const tt_k_op_t *fast = tt_k_op_by_name("tt_k_float_convolution_packed__avx2"), *ref = tt_k_op_by_name("tt_k_any_convolution__generic");
+  const tt_k_op_t *fast = tt_k_op_by_name("tt_k_float_convolution_packed__avx2"),
+                  *ref = tt_k_op_by_name("tt_k_any_convolution__generic");
   // the reference wants dense operands
   tt_k_tensor_t dense[2] = {call.x[0], call.x[1]};
   int64_t strides[2][5];
@@ -210,11 +225,13 @@ static bool check(const config_t* c, bool shuffled) {
   const size_t eb = tt_dtype_bytes(type->dtype);
   bool same = got && want;
   for (int64_t i = 0; same && i < tt_type_elems(type); ++i) {
-    const double a = tt_scalar_load_f64(type->dtype, got + (size_t)i * eb), b = tt_scalar_load_f64(type->dtype, want + (size_t)i * eb);
+    const double a = tt_scalar_load_f64(type->dtype, got + (size_t)i * eb),
+                 b = tt_scalar_load_f64(type->dtype, want + (size_t)i * eb);
     if (a == b) continue;
     char text[4096];
     put_text(c, text, sizeof text);
-    TT_TEST_FAIL("[%lld] is %.9g, expected %.9g (%s%s)\n%s", (long long)i, a, b, tt_k_isa_name(tt_k_isa()), shuffled ? ", shuffled" : "", text);
+    TT_TEST_FAIL("[%lld] is %.9g, expected %.9g (%s%s)\n%s", (long long)i, a, b, tt_k_isa_name(tt_k_isa()),
+                 shuffled ? ", shuffled" : "", text);
     same = false;
   }
   end(&call);
@@ -240,7 +257,7 @@ static config_t random_config(void) {
     *(pick(0, 1) ? &c.feature_groups : &c.batch_groups) = pick(2, 5);
     if (pick(0, 1)) c.oc = pick(1, 2);
   }
-  const bool plain = pick(0, 2) == 0;   // no dilation, no reversal, little padding
+  const bool plain = pick(0, 2) == 0;  // no dilation, no reversal, little padding
   const int64_t widest = c.space == 3 ? 7 : c.space == 2 ? 20 : 150;
   for (int i = 0; i < c.space; ++i) {
     for (;;) {
@@ -266,7 +283,8 @@ static config_t random_config(void) {
   shuffle(c.x_order, c.space + 2, orders);
   shuffle(c.w_order, c.space + 2, orders);
   shuffle(c.y_order, c.space + 2, orders);
-  static const tt_dtype_t dtypes[] = {TT_DTYPE_F32, TT_DTYPE_F32, TT_DTYPE_F32, TT_DTYPE_F64, TT_DTYPE_BF16, TT_DTYPE_F16};
+  static const tt_dtype_t dtypes[] = {TT_DTYPE_F32, TT_DTYPE_F32,  TT_DTYPE_F32,
+                                      TT_DTYPE_F64, TT_DTYPE_BF16, TT_DTYPE_F16};
   c.dtype = c.y_dtype = dtypes[pick(0, 5)];
   if (c.dtype == TT_DTYPE_BF16 && pick(0, 1)) c.y_dtype = TT_DTYPE_F32;
   return c;
@@ -285,10 +303,13 @@ TT_TEST(conv, random_avx2) { check_random(TT_ISA_AVX2, 1500); }
 TT_TEST(conv, random_avx512) { check_random(TT_ISA_AVX512, 1500); }
 
 // Forward, and both gradients as PyTorch's become, of square 2-d convolutions.
-static config_t square(int64_t n, int64_t ic, int64_t oc, int64_t in, int64_t ker, int64_t stride, int64_t pad, int64_t groups) {
-  config_t c = {.space = 2, .n = n, .ic = ic / groups, .oc = oc / groups, .feature_groups = groups, .batch_groups = 1};
+static config_t square(int64_t n, int64_t ic, int64_t oc, int64_t in, int64_t ker, int64_t stride,
+                       int64_t pad, int64_t groups) {
+  config_t c = {
+      .space = 2, .n = n, .ic = ic / groups, .oc = oc / groups, .feature_groups = groups, .batch_groups = 1};
   c.dtype = c.y_dtype = TT_DTYPE_F32;
-  for (int i = 0; i < 2; ++i) c.in[i] = in, c.ker[i] = ker, c.stride[i] = stride, c.low[i] = c.high[i] = pad, c.ld[i] = c.rd[i] = 1;
+  for (int i = 0; i < 2; ++i)
+    c.in[i] = in, c.ker[i] = ker, c.stride[i] = stride, c.low[i] = c.high[i] = pad, c.ld[i] = c.rd[i] = 1;
   shuffle(c.x_order, 4, false);
   shuffle(c.w_order, 4, false);
   shuffle(c.y_order, 4, false);
@@ -353,8 +374,10 @@ TT_TEST(conv, large) {
 
 // Fractions: the same bits with 1, 3 and 8 threads, and errors within the bound of the sum's length.
 TT_TEST(conv, threads_and_rounding) {
-  const config_t forward[] = {square(2, 40, 33, 21, 3, 1, 1, 1), square(2, 24, 24, 40, 3, 1, 1, 24), square(3, 3, 16, 40, 7, 2, 3, 1)};
-  const tt_k_op_t *fast = tt_k_op_by_name("tt_k_float_convolution_packed__avx2"), *ref = tt_k_op_by_name("tt_k_any_convolution__generic");
+  const config_t forward[] = {square(2, 40, 33, 21, 3, 1, 1, 1), square(2, 24, 24, 40, 3, 1, 1, 24),
+                              square(3, 3, 16, 40, 7, 2, 3, 1)};
+  const tt_k_op_t *fast = tt_k_op_by_name("tt_k_float_convolution_packed__avx2"),
+                  *ref = tt_k_op_by_name("tt_k_any_convolution__generic");
   if (tt_k_isa_supported() < TT_ISA_AVX2) return;
   for (size_t i = 0; i < 3 * sizeof forward / sizeof *forward; ++i) {
     const config_t* f = forward + i / 3;
@@ -372,7 +395,8 @@ TT_TEST(conv, threads_and_rounding) {
     }
     const float* want = (const float*)run_kernel(&call, ref, call.x);
     const double k = (double)(c.ic * c.ker[0] * c.ker[1]);
-    for (size_t e = 0; e < bytes / 4; ++e) TT_EXPECT(fabs((double)got[e] - (double)want[e]) <= 1.2e-7 * (8 + k));
+    for (size_t e = 0; e < bytes / 4; ++e)
+      TT_EXPECT(fabs((double)got[e] - (double)want[e]) <= 1.2e-7 * (8 + k));
     end(&call);
   }
 }
