@@ -1,7 +1,7 @@
 # Two commands do everything on a fresh machine:
 #   make demo   virtual environment, dependencies, build, then three programs on the tpu device
 #   make test   the tests
-# Others: make build | check-fast | asan | tsan | wheel | bench | clean. See CONTRIBUTING.md.
+# Others: make build | check-fast | test-long | asan | tsan | wheel | bench | clean. See CONTRIBUTING.md.
 
 SHELL := /bin/bash
 VENV := .venv
@@ -15,7 +15,7 @@ CTEST = $(dir $(CMAKE))ctest
 export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: demo test build check-fast asan tsan wheel bench clean system environment environment-test rules c-tests help
+.PHONY: demo test test-long build check-fast asan tsan wheel bench clean system environment environment-test rules c-tests help
 
 help:
 	@sed -n '1,5p' Makefile
@@ -51,11 +51,18 @@ rules:
 c-tests: build
 	cd $(BUILD) && $(CTEST) --output-on-failure -j $(JOBS)
 
+# What goes before a commit: without the program catalogue, the models and the files that start many processes.
 check-fast: $(VENV)/.test build rules c-tests
-	$(PY) -m pytest -q -x tests -m "not slow"
+	$(PY) -m pytest -q -x tests -m "not slow" --ignore tests/kernels --ignore tests/test_programs.py --ignore tests/test_ops.py \
+	  --ignore tests/test_compile_models.py --ignore tests/test_models.py --ignore tests/test_interrupt.py --ignore tests/test_bad_input.py \
+	  --ignore tests/test_vision_training.py --ignore tests/test_text_training.py --ignore tests/lower
 
 test: $(VENV)/.test build rules c-tests
-	$(PY) -m pytest -q tests
+	$(PY) -m pytest -q tests -m "not slow"
+
+# Minutes each: the language model, whole training passes, all of op_db, process exits. By hand before an issue is closed.
+test-long: $(VENV)/.test build
+	$(PY) -m pytest -q tests -m slow
 
 # The C tests under sanitizers, in builds of their own.
 asan: $(VENV)/.base
