@@ -7,7 +7,9 @@
 
 #include "lower/expr.h"
 
-typedef enum resize_mode_e { NEAREST, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_AA, CUBIC_AA } resize_mode_t;
+// NEAREST_WHOLE: nearest, equal and doubled sizes taken as such whatever scale was given, as PyTorch's gradient and its
+// channels-last kernels do.
+typedef enum resize_mode_e { NEAREST, NEAREST_WHOLE, NEAREST_EXACT, LINEAR, CUBIC, LINEAR_AA, CUBIC_AA } resize_mode_t;
 
 // Source step of one output step; scale <= 0: from the sizes.
 static double source_scale(int64_t in, int64_t out, bool align, double scale) {
@@ -18,6 +20,18 @@ static double source_scale(int64_t in, int64_t out, bool align, double scale) {
 // Neighbours and weights of output o: up to 4. Nearest positions are computed in float as PyTorch does.
 static int neighbours(resize_mode_t mode, int64_t o, int64_t in, int64_t out, bool align, double scale,
                       int64_t* index, double* weight) {
+  if ((mode == NEAREST_WHOLE || mode == LINEAR) && in == out) {
+    index[0] = index[1] = o;
+    weight[0] = 1;
+    weight[1] = 0;
+    return mode == LINEAR ? 2 : 1;
+  }
+  if (mode == NEAREST_WHOLE && out == 2 * in) {
+    index[0] = o / 2;
+    weight[0] = 1;
+    return 1;
+  }
+  if (mode == NEAREST_WHOLE) mode = NEAREST;
   double step = source_scale(in, out, align, scale);
   if (mode == NEAREST || mode == NEAREST_EXACT) {
     float position = mode == NEAREST ? (float)o * (float)step : ((float)o + 0.5f) * (float)step;
@@ -127,9 +141,6 @@ static V resize_matrix(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int6
       continue;
     }
     int count = neighbours(mode, o, in, out, align, scale, at, w);
-    // PyTorch's gradient of nearest takes whole ratios from the sizes, whatever scale its forward was given.
-    if (transposed && mode == NEAREST && in == out) at[0] = o;
-    if (transposed && mode == NEAREST && 2 * in == out) at[0] = o / 2;
     for (int k = 0; k < count; ++k) matrix[o * in + at[k]] += w[k];
   }
   tt_dim_t dims[2] = {out, in};
@@ -158,6 +169,7 @@ static void resize(tt_lower_t* L, resize_mode_t mode, int n, bool has_align) {
     return;
   }
   bool align = has_align && tt_l_bool(L, 2, false);
+  if (mode == NEAREST && n > 1 && (L->args[0].tensor.is_strided || tt_lx_size(x, 1) == 1)) mode = NEAREST_WHOLE;
   for (int i = 0; i < n && x; ++i) {
     double scale = tt_l_float(L, (has_align ? 3u : 2u) + (uint32_t)i, 0);
     int64_t in = tt_lx_static_size(L, x, 2 + i);
@@ -180,6 +192,7 @@ static void resize_backward(tt_lower_t* L, resize_mode_t mode, int n, bool has_a
   V grad = tt_l_tensor(L, 0), x = UP(grad);
   tt_i64s_t out = tt_l_ints(L, 1), in = tt_l_ints(L, 2);
   if (!x || out.size != (size_t)n || in.size != (size_t)n + 2) return;
+  if (mode == NEAREST) mode = NEAREST_WHOLE;
   bool align = has_align && tt_l_bool(L, 3, false);
   for (int i = 0; i < n; ++i) {
     double scale = tt_l_float(L, (has_align ? 4u : 3u) + (uint32_t)i, 0);
