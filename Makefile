@@ -53,16 +53,16 @@ c-tests: build
 
 # What goes before a commit: without the program catalogue, the models and the files that start many processes.
 check-fast: $(VENV)/.test build rules c-tests
-	$(PY) -m pytest -q -x tests -m "not slow" --ignore tests/kernels --ignore tests/test_programs.py --ignore tests/test_ops.py \
+	$(PY) -m pytest -x tests -m "not slow" --ignore tests/kernels --ignore tests/test_programs.py --ignore tests/test_ops.py \
 	  --ignore tests/test_compile_models.py --ignore tests/test_models.py --ignore tests/test_interrupt.py --ignore tests/test_bad_input.py \
 	  --ignore tests/test_vision_training.py --ignore tests/test_text_training.py --ignore tests/lower
 
 test: $(VENV)/.test build rules c-tests
-	$(PY) -m pytest -q tests -m "not slow"
+	$(PY) -m pytest tests -m "not slow"
 
 # Minutes each: the language model, whole training passes, all of op_db, process exits. By hand before an issue is closed.
 test-long: $(VENV)/.test build
-	$(PY) -m pytest -q tests -m slow
+	$(PY) -m pytest tests -m slow
 
 # The C tests under sanitizers, in builds of their own.
 asan: $(VENV)/.base
