@@ -55,7 +55,9 @@ c-tests: build
 check-fast: $(VENV)/.test build rules c-tests
 	$(PY) -m pytest -x tests -m "not slow" --ignore tests/kernels --ignore tests/test_programs.py --ignore tests/test_ops.py \
 	  --ignore tests/test_compile_models.py --ignore tests/test_models.py --ignore tests/test_interrupt.py --ignore tests/test_bad_input.py \
-	  --ignore tests/test_vision_training.py --ignore tests/test_text_training.py --ignore tests/lower
+	  --ignore tests/test_vision_training.py --ignore tests/test_text_training.py --ignore tests/lower --ignore tests/test_compile.py \
+	  --ignore tests/test_dataloader.py --ignore tests/test_vtpu_plugin.py --ignore tests/test_multi_device.py --ignore tests/test_embeddings.py \
+	  --ignore tests/test_nn_random.py --ignore tests/test_views_random.py --ignore tests/test_jax_programs.py
 
 test: $(VENV)/.test build rules c-tests
 	$(PY) -m pytest tests -m "not slow"
