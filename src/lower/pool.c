@@ -317,15 +317,6 @@ static V adaptive_matrix(tt_lower_t* L, int64_t out, int64_t in, tt_dtype_t dtyp
   return CAST(tt_b_constant(L->b, tt_b_type(L->b, TT_DTYPE_F64, 2, dims), weights, false), dtype);
 }
 
-// y[.., o, ..] = sum_i matrix[o, i] x[.., i, ..] along `dim` (or its transpose).
-static V apply_matrix(tt_lower_t* L, V x, int64_t dim, V matrix, bool transposed) {
-  if (!x || !matrix) return NULL;
-  int64_t contract = transposed ? 0 : 1;
-  tt_dot_dims_t dims = {{NULL, 0}, {NULL, 0}, {&dim, 1}, {&contract, 1}};
-  return tt_lx_move_dim(L, tt_b_dot_general(L->b, x, matrix, &dims, TT_DTYPE_INVALID), tt_lx_rank(x) - 1,
-                        dim);
-}
-
 static void adaptive_avg(tt_lower_t* L, int n, bool backward) {
   V grad = backward ? tt_l_tensor(L, 0) : NULL, input = tt_l_tensor(L, backward ? 1 : 0);
   if (!input) return;
@@ -356,7 +347,7 @@ static void adaptive_avg(tt_lower_t* L, int n, bool backward) {
     return;
   }
   for (int i = 0; i < n; ++i)
-    x = apply_matrix(L, x, first + i, adaptive_matrix(L, out[i], in[i], tt_lx_dtype(x)), backward);
+    x = tt_lx_matrix_along(L, x, first + i, adaptive_matrix(L, out[i], in[i], tt_lx_dtype(x)), backward);
   tt_l_return(L, x ? CAST(x, tt_lx_dtype(input)) : NULL);
 }
 TT_LOWERING(adaptive_avg_pool2d) { adaptive_avg(L, 2, false); }
@@ -407,21 +398,7 @@ static void adaptive_max(tt_lower_t* L, int n) {
             TT_MIN(adaptive_begin(o, p.out[i], p.in[i]) + at[i], adaptive_end(o, p.out[i], p.in[i]) - 1);
       }
       lines[i] = tt_b_i64s(L->b, (size_t)p.out[i], picks);
-      int64_t dim = p.first + i;
-      tt_dim_t column[2] = {p.out[i], 1};
-      int64_t offsets[TT_MAX_RANK], slice[TT_MAX_RANK];
-      size_t count = 0;
-      for (int64_t d = 0; d < tt_lx_rank(value); ++d) {
-        slice[d] = d == dim ? 1 : tt_lx_size(value, d);
-        if (d != dim) offsets[count++] = d;
-      }
-      tt_gather_dims_t dims;
-      memset(&dims, 0, sizeof(dims));
-      dims.offset_dims = (tt_i64s_t){offsets, count};
-      dims.collapsed_slice_dims = (tt_i64s_t){&dim, 1};
-      dims.start_index_map = (tt_i64s_t){&dim, 1};
-      dims.index_vector_dim = 1;
-      value = tt_b_gather(L->b, value, tt_b_reshape(L->b, lines[i], 2, column), &dims, slice, false);
+      value = tt_lx_take(L, value, p.first + i, lines[i]);
       if (!value) return;
     }
     for (int i = 0; i < n; ++i) {

@@ -3,7 +3,6 @@
 // Every mode is separable: one dimension after the other. Forward nearest and linear gather neighbours; cubic,
 // antialiased and the gradients multiply by the constant interpolation matrix.
 #include <math.h>
-#include <string.h>
 
 #include "lower/expr.h"
 
@@ -82,22 +81,7 @@ static V no_memory(tt_lower_t* L) {
 }
 
 static V pick(tt_lower_t* L, V x, int64_t dim, const int64_t* index, int64_t count) {
-  if (!x) return NULL;
-  int64_t offsets[TT_MAX_RANK], slice[TT_MAX_RANK];
-  size_t kept = 0;
-  for (int64_t d = 0; d < tt_lx_rank(x); ++d) {
-    slice[d] = d == dim ? 1 : tt_lx_size(x, d);
-    if (d != dim) offsets[kept++] = d;
-  }
-  tt_gather_dims_t dims;
-  memset(&dims, 0, sizeof(dims));
-  dims.offset_dims = (tt_i64s_t){offsets, kept};
-  dims.collapsed_slice_dims = (tt_i64s_t){&dim, 1};
-  dims.start_index_map = (tt_i64s_t){&dim, 1};
-  dims.index_vector_dim = 1;
-  tt_dim_t column[2] = {count, 1};
-  return tt_b_gather(L->b, x, tt_b_reshape(L->b, tt_b_i64s(L->b, (size_t)count, index), 2, column), &dims,
-                     slice, true);
+  return tt_lx_take(L, x, dim, tt_b_i64s(L->b, (size_t)count, index));
 }
 
 static V line_of(tt_lower_t* L, const double* values, int64_t count, int64_t dim, V like) {
@@ -147,11 +131,7 @@ static V resize_matrix(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int6
   V weights =
       x ? CAST(tt_b_constant(L->b, tt_b_type(L->b, TT_DTYPE_F64, 2, dims), matrix, false), tt_lx_dtype(x))
         : NULL;
-  int64_t contract = transposed ? 0 : 1;
-  tt_dot_dims_t dot = {{NULL, 0}, {NULL, 0}, {&dim, 1}, {&contract, 1}};
-  return weights ? tt_lx_move_dim(L, tt_b_dot_general(L->b, x, weights, &dot, TT_DTYPE_INVALID),
-                                  tt_lx_rank(x) - 1, dim)
-                 : NULL;
+  return tt_lx_matrix_along(L, x, dim, weights, transposed);
 }
 
 // Scale arguments start at `scale_arg`, one a spatial dimension.

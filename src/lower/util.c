@@ -384,3 +384,27 @@ void tt_lx_check(tt_lower_t* L, tt_value_t* ok, tt_status_code_t code, const cha
   if (!ok || !L->target->checks || tt_type_elems(ok->type) == 0) return;
   tt_b_check(L->b, tt_lx_reduce_all(L, TT_OP_AND, ok), code, message, 0, NULL);
 }
+
+tt_value_t* tt_lx_take(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_value_t* index) {
+  if (!v || !index) return NULL;
+  int64_t offsets[TT_MAX_RANK], slice[TT_MAX_RANK];
+  size_t kept = 0;
+  for (int64_t d = 0; d < tt_lx_rank(v); ++d) {
+    slice[d] = d == dim ? 1 : tt_lx_size(v, d);
+    if (d != dim) offsets[kept++] = d;
+  }
+  tt_gather_dims_t dims;
+  memset(&dims, 0, sizeof(dims));
+  dims.offset_dims = (tt_i64s_t){offsets, kept};
+  dims.collapsed_slice_dims = (tt_i64s_t){&dim, 1};
+  dims.start_index_map = (tt_i64s_t){&dim, 1};
+  dims.index_vector_dim = 1;
+  return tt_b_gather(L->b, v, tt_lx_unsqueeze(L, index, 1), &dims, slice, true);
+}
+
+tt_value_t* tt_lx_matrix_along(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_value_t* matrix, bool transposed) {
+  if (!v || !matrix) return NULL;
+  int64_t contract = transposed ? 0 : 1;
+  tt_dot_dims_t dims = {{NULL, 0}, {NULL, 0}, {&dim, 1}, {&contract, 1}};
+  return tt_lx_move_dim(L, tt_b_dot_general(L->b, v, matrix, &dims, TT_DTYPE_INVALID), tt_lx_rank(v) - 1, dim);
+}

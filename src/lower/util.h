@@ -54,6 +54,10 @@ void tt_lx_reduce_dims(tt_lower_t* L, tt_i64s_t dims, int64_t rank, size_t* out_
 tt_value_t* tt_lx_cumulative(tt_lower_t* L, tt_value_t* v, int64_t dim, const char* op, bool reverse);
 // Elements at `index` (i64, wrapped and in range) of every `dim` line: torch.gather.
 tt_value_t* tt_lx_gather_along(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_value_t* index);
+// Places of `dim` named by the constant, rising index (i64 [n]): torch.index_select without checks.
+tt_value_t* tt_lx_take(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_value_t* index);
+// y[.., o, ..] = sum_i matrix[o, i] v[.., i, ..] along `dim`; transposed: matrix[i, o].
+tt_value_t* tt_lx_matrix_along(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_value_t* matrix, bool transposed);
 // Negative indices wrapped by `size`. The check fails unless low <= index < high; {0} is a bad index.
 tt_value_t* tt_lx_wrap_index(tt_lower_t* L, tt_value_t* index, int64_t size);
 void tt_lx_check_index(tt_lower_t* L, tt_value_t* index, int64_t low, int64_t high,
