@@ -4,7 +4,8 @@
 //
 //          hold/unhold            donate_begin               commit
 //   [0] <------------> [n]   [0] ------------> [EXCLUSIVE] --------> [DELETED] -> [DELETED|RELEASED]
-//                                    ^ cancel <----|            delete: from any; the last reader releases
+//                                    ^ cancel <----|            delete: from any, EXCLUSIVE included; the last
+//                                                               reader releases
 //
 // Invariants:
 //  B1 `block` is read only between hold and unhold, or by the holder of EXCLUSIVE;
@@ -150,7 +151,9 @@ bool tt_api_buffer_donate_begin(PJRT_Buffer* buffer) {
 }
 
 void tt_api_buffer_donate_commit(PJRT_Buffer* buffer) {
-  __atomic_fetch_add(&buffer->state, DELETED - EXCLUSIVE, __ATOMIC_ACQ_REL);
+  // two steps, for a delete may have set DELETED meanwhile; our own hold keeps the block until the last line
+  __atomic_fetch_or(&buffer->state, DELETED, __ATOMIC_ACQ_REL);
+  __atomic_fetch_and(&buffer->state, ~EXCLUSIVE, __ATOMIC_ACQ_REL);
   tt_api_buffer_unhold(buffer);
 }
 
