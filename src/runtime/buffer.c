@@ -60,7 +60,7 @@ void tt_rt_buffer_handle_destroy(tt_rt_client_t* client, PJRT_Buffer* handle) {
   TT_RT_ARGS(Buffer_Destroy, args);
   args.buffer = handle;
   // a buffer that does not want to go is the plugin's fault, not the caller's
-  tt_status_ignore(tt_rt_take_error(client->plugin, client->plugin->api->Buffer_Destroy(&args)));
+  TT_RT_RELEASE(client->plugin, Buffer_Destroy, &args);
 }
 
 // Type and shape as the plugin tells them.
@@ -310,7 +310,7 @@ bool tt_rt_buffer_is_ready(tt_rt_buffer_t* buffer) {
   tt_status_ignore(TT_RT_CALL(plugin, Event_IsReady, &args));  // not ready then
   TT_RT_ARGS(Event_Destroy, destroy);
   destroy.event = event;
-  tt_status_ignore(tt_rt_take_error(plugin, plugin->api->Event_Destroy(&destroy)));  // as in event.c
+  TT_RT_RELEASE(plugin, Event_Destroy, &destroy);  // as in event.c
   return args.is_ready;
 }
 

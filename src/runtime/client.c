@@ -98,7 +98,7 @@ static void client_free(tt_rt_client_t* client) {
     TT_RT_ARGS(Client_Destroy, args);
     args.client = client->handle;
     // nothing can be done about a client that does not want to go
-    tt_status_ignore(tt_rt_take_error(client->plugin, client->plugin->api->Client_Destroy(&args)));
+    TT_RT_RELEASE(client->plugin, Client_Destroy, &args);
   }
   tt_free(client);
 }

@@ -10,6 +10,6 @@ tt_status_t tt_rt_event_await(const tt_rt_plugin_t* plugin, PJRT_Event* event) {
   TT_RT_ARGS(Event_Destroy, destroy);
   destroy.event = event;
   // always destroyed: a fault injected here must not leak, and its own error has no consequence
-  tt_status_ignore(tt_rt_take_error(plugin, plugin->api->Event_Destroy(&destroy)));
+  TT_RT_RELEASE(plugin, Event_Destroy, &destroy);
   return status;
 }

@@ -7,70 +7,6 @@
 
 #define INLINE_ARGS 64
 
-// ---- CompileOptionsProto -----------------------------------------------------------------------
-// { 3: { 4: num_replicas, 5: num_partitions, 6: use_spmd_partitioning, 9: { 1: R, 2: P, 3: { 1: packed ids }
-// * P } } }
-typedef struct wire_s {
-  uint8_t* bytes;
-  size_t size, capacity;
-} wire_t;
-
-static void put(wire_t* wire, uint64_t value) {
-  do {
-    uint8_t byte = value & 0x7f;
-    value >>= 7;
-    if (value) byte |= 0x80;
-    if (wire->size < wire->capacity) wire->bytes[wire->size] = byte;
-    ++wire->size;
-  } while (value);
-}
-
-static size_t varint_size(uint64_t value) {
-  size_t size = 1;
-  while (value >>= 7) ++size;
-  return size;
-}
-
-static void put_assignment(wire_t* wire, int replicas, int partitions, const int32_t* ids) {
-  put(wire, 0x08);
-  put(wire, (uint64_t)replicas);
-  put(wire, 0x10);
-  put(wire, (uint64_t)partitions);
-  for (int p = 0; p < partitions; ++p) {
-    size_t packed = 0;
-    for (int r = 0; r < replicas; ++r) packed += varint_size((uint64_t)ids[r * partitions + p]);
-    put(wire, 0x1a);
-    put(wire, 1 + varint_size(packed) + packed);
-    put(wire, 0x0a);
-    put(wire, packed);
-    for (int r = 0; r < replicas; ++r) put(wire, (uint64_t)ids[r * partitions + p]);
-  }
-}
-
-static void put_build_options(wire_t* wire, int replicas, int partitions, const int32_t* ids) {
-  put(wire, 0x20);
-  put(wire, (uint64_t)replicas);
-  put(wire, 0x28);
-  put(wire, (uint64_t)partitions);
-  if (partitions > 1) {
-    put(wire, 0x30);
-    put(wire, 1);
-  }
-  wire_t measure = {NULL, 0, 0};
-  put_assignment(&measure, replicas, partitions, ids);
-  put(wire, 0x4a);
-  put(wire, measure.size);
-  put_assignment(wire, replicas, partitions, ids);
-}
-
-static void put_options(wire_t* wire, int replicas, int partitions, const int32_t* ids) {
-  wire_t measure = {NULL, 0, 0};
-  put_build_options(&measure, replicas, partitions, ids);
-  put(wire, 0x1a);
-  put(wire, measure.size);
-  put_build_options(wire, replicas, partitions, ids);
-}
-
 // ---- results of a program ----------------------------------------------------------------------
 static void executable_free(tt_rt_executable_t* executable) {
   if (executable->handle) {
@@ -78,7 +14,7 @@ static void executable_free(tt_rt_executable_t* executable) {
     args.executable = executable->handle;
     const tt_rt_plugin_t* plugin = executable->client->plugin;
     // nothing can be done about an executable that does not want to go
-    tt_status_ignore(tt_rt_take_error(plugin, plugin->api->LoadedExecutable_Destroy(&args)));
+    TT_RT_RELEASE(plugin, LoadedExecutable_Destroy, &args);
   }
   tt_rt_client_release(executable->client);
   tt_free(executable->devices);
@@ -148,8 +84,7 @@ static tt_status_t inspect(tt_rt_executable_t* executable) {
   tt_status_t status = read_results(executable, get.executable);
   TT_RT_ARGS(Executable_Destroy, destroy);
   destroy.executable = get.executable;
-  tt_status_ignore(
-      tt_rt_take_error(plugin, plugin->api->Executable_Destroy(&destroy)));  // only our reference to it
+  TT_RT_RELEASE(plugin, Executable_Destroy, &destroy);  // only our reference to it
   return status;
 }
 
@@ -175,7 +110,8 @@ static tt_status_t compile_program(tt_rt_client_t* client, const char* format, c
   executable->client = client;
   executable->device_count = count;
   int32_t* ids = NULL;
-  wire_t wire = {NULL, 0, 0};
+  void* bytes = NULL;
+  size_t size = 0;
   tt_status_t status = tt_alloc_array(count, sizeof(uint32_t), (void**)&executable->devices);
   if (tt_status_is_ok(status)) status = tt_alloc_array(count, sizeof(int32_t), (void**)&ids);
   if (!tt_status_is_ok(status)) goto cleanup;
@@ -183,12 +119,8 @@ static tt_status_t compile_program(tt_rt_client_t* client, const char* format, c
     executable->devices[i] = (uint32_t)(count == 1 ? options->device : i);
     ids[i] = client->devices[executable->devices[i]].info.id;
   }
-  put_options(&wire, replicas, partitions, ids);
-  void* bytes;
-  status = tt_alloc(wire.size, &bytes);
+  status = tt_rt_options_encode(replicas, partitions, ids, &bytes, &size);
   if (!tt_status_is_ok(status)) goto cleanup;
-  wire = (wire_t){bytes, 0, wire.size};
-  put_options(&wire, replicas, partitions, ids);
   PJRT_Program program;
   memset(&program, 0, sizeof(program));
   program.struct_size = sizeof(program);
@@ -200,15 +132,15 @@ static tt_status_t compile_program(tt_rt_client_t* client, const char* format, c
   args.client = client->handle;
   args.program = &program;
   args.compile_options = bytes;
-  args.compile_options_size = wire.size;
+  args.compile_options_size = size;
   int64_t start = tt_clock_ns();
   const tt_rt_plugin_t* plugin = client->plugin;
   int passes = options->matmul_passes ? options->matmul_passes : client->target.matmul_passes;
   if (plugin->extension && (passes || options->reference_kernels)) {
-    status =
-        tt_rt_fault_due()
-            ? tt_rt_injected("PJRT_Client_Compile")
-            : tt_rt_take_error(plugin, plugin->extension->compile(&args, passes, options->reference_kernels));
+    status = tt_rt_fault_due()
+                 ? tt_rt_injected("PJRT_Client_Compile")
+                 : tt_rt_take_error(plugin, "PJRT_Client_Compile",
+                                    plugin->extension->compile(&args, passes, options->reference_kernels));
   } else {
     status = TT_RT_CALL(plugin, Client_Compile, &args);
   }
@@ -220,7 +152,7 @@ static tt_status_t compile_program(tt_rt_client_t* client, const char* format, c
   }
 cleanup:
   tt_free(ids);
-  tt_free(wire.bytes);
+  tt_free(bytes);
   if (!tt_status_is_ok(status)) {
     executable_free(executable);
     return status;
@@ -235,51 +167,6 @@ tt_status_t tt_rt_compile_text(tt_rt_client_t* client, const char* text, size_t 
   return compile_program(client, "mlir", text, size, options, out_executable);
 }
 
-// A foreign plugin may end the process on an unbounded dimension, so one is refused here (design D6, D17).
-static bool is_bounded(const tt_type_t* type) {
-  if (type->kind == TT_TYPE_TUPLE || type->kind == TT_TYPE_FUNCTION) {
-    for (uint32_t i = 0; i < type->element_count; ++i) {
-      if (!is_bounded(type->elements[i])) return false;
-    }
-    return true;
-  }
-  if (type->kind != TT_TYPE_TENSOR) return true;
-  for (uint32_t i = 0; i < type->rank; ++i) {
-    if (!tt_dim_is_static(type->dims[i]) && !(type->bounds && tt_dim_is_static(type->bounds[i]))) {
-      return false;
-    }
-  }
-  return true;
-}
-
-static tt_status_t check_op(void* self, tt_op_t* op) {
-  (void)self;
-  for (uint32_t i = 0; i < op->result_count; ++i) {
-    if (is_bounded(op->results[i].type)) continue;
-    tt_strbuf_t text;
-    tt_strbuf_initialize(&text);
-    tt_op_print(op, &text);
-    tt_status_t status = tt_status_create(
-        TT_INVALID_ARGUMENT, "a dimension without a bound cannot be compiled: %s", tt_strbuf_text(&text));
-    tt_strbuf_deinitialize(&text);
-    return status;
-  }
-  return TT_OK_STATUS;
-}
-
-static tt_status_t check_bounded(const tt_module_t* module) {
-  for (tt_func_t* func = module->first_func; func; func = func->next) {
-    for (uint32_t i = 0; i < func->body.block.arg_count; ++i) {
-      if (!is_bounded(func->body.block.args[i].type)) {
-        return tt_status_create(TT_INVALID_ARGUMENT, "argument %u of @%s has a dimension without a bound", i,
-                                func->name);
-      }
-    }
-    TT_RETURN_IF_ERROR(tt_func_walk(func, check_op, NULL));
-  }
-  return TT_OK_STATUS;
-}
-
 tt_status_t tt_rt_compile(tt_rt_client_t* client, const tt_module_t* module,
                           const tt_rt_compile_options_t* options, tt_rt_executable_t** out_executable) {
   *out_executable = NULL;
@@ -290,7 +177,7 @@ tt_status_t tt_rt_compile(tt_rt_client_t* client, const tt_module_t* module,
     snprintf(format, sizeof(format), "tt-ir/%s", plugin->fingerprint);
     return compile_program(client, format, &module, sizeof(module), options, out_executable);
   }
-  TT_RETURN_IF_ERROR(check_bounded(module));
+  TT_RETURN_IF_ERROR(tt_rt_check_bounded(module));
   tt_strbuf_t text;
   tt_strbuf_initialize(&text);
   tt_status_t status = tt_module_print(module, TT_PRINT_DEFAULT, &text);
@@ -323,10 +210,9 @@ static tt_status_t wrap_outputs(tt_rt_executable_t* executable, size_t device, P
   size_t count = executable->output_count;
   for (size_t i = 0; i < count; ++i) {
     bool known = executable->output_dims != NULL;
-    tt_status_t status = tt_rt_buffer_wrap(executable->client, device, handles[i],
-                                           known ? executable->output_dtypes[i] : TT_DTYPE_INVALID,
-                                           known ? executable->output_ranks[i] : 0,
-                                           known ? executable->output_dims[i] : NULL, &outputs[i]);
+    tt_status_t status = tt_rt_buffer_wrap(
+        executable->client, device, handles[i], known ? executable->output_dtypes[i] : TT_DTYPE_INVALID,
+        known ? executable->output_ranks[i] : 0, known ? executable->output_dims[i] : NULL, &outputs[i]);
     if (TT_UNLIKELY(!tt_status_is_ok(status))) {
       for (size_t k = i + 1; k < count; ++k) tt_rt_buffer_handle_destroy(executable->client, handles[k]);
       for (size_t k = 0; k < i; ++k) {
@@ -393,10 +279,10 @@ tt_status_t tt_rt_execute(tt_rt_executable_t* executable, size_t input_count, tt
   tt_status_t status;
   if (plugin->extension) {
     const bool* flags = donate ? donate : none ? none : nothing_donated;
-    status = tt_rt_fault_due()
-                 ? tt_rt_injected("PJRT_LoadedExecutable_Execute")
-                 : tt_rt_take_error(plugin, plugin->extension->execute(executable->handle, input_count,
-                                                                       handles, flags, results));
+    status = tt_rt_fault_due() ? tt_rt_injected("PJRT_LoadedExecutable_Execute")
+                               : tt_rt_take_error(plugin, "PJRT_LoadedExecutable_Execute",
+                                                  plugin->extension->execute(executable->handle, input_count,
+                                                                             handles, flags, results));
   } else {
     PJRT_Buffer* const* argument_lists[1] = {handles};
     PJRT_Buffer** output_lists[1] = {results};

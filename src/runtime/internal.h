@@ -78,13 +78,19 @@ struct tt_rt_executable_s {
 #define TT_RT_CALL(plugin, slot, args)                                                       \
   (TT_UNLIKELY(!TT_RT_HAS(plugin, slot)) ? tt_rt_absent(plugin, "PJRT_" #slot)               \
    : TT_UNLIKELY(tt_rt_fault_due()) ? tt_rt_injected("PJRT_" #slot)                          \
-                                    : tt_rt_take_error(plugin, (plugin)->api->slot(args)))
+                                    : tt_rt_take_error(plugin, "PJRT_" #slot, (plugin)->api->slot(args)))
 tt_status_t tt_rt_absent(const tt_rt_plugin_t* plugin, const char* slot);
 tt_status_t tt_rt_injected(const char* slot);
-tt_status_t tt_rt_error_to_status(const tt_rt_plugin_t* plugin, PJRT_Error* error);
-static inline tt_status_t tt_rt_take_error(const tt_rt_plugin_t* plugin, PJRT_Error* error) {
-  return TT_LIKELY(error == NULL) ? TT_OK_STATUS : tt_rt_error_to_status(plugin, error);
+// Consumes `error`. The message of a foreign plugin gets the call's name; ours are worded for the user.
+tt_status_t tt_rt_error_to_status(const tt_rt_plugin_t* plugin, const char* slot, PJRT_Error* error);
+static inline tt_status_t tt_rt_take_error(const tt_rt_plugin_t* plugin, const char* slot,
+                                           PJRT_Error* error) {
+  return TT_LIKELY(error == NULL) ? TT_OK_STATUS : tt_rt_error_to_status(plugin, slot, error);
 }
+// Calls a slot that gives something back; the table was checked for those at loading. Nothing can be done
+// about an object that does not want to go, so its error has no consequence. No fault is injected.
+#define TT_RT_RELEASE(plugin, slot, args) \
+  tt_status_ignore(tt_rt_take_error(plugin, "PJRT_" #slot, (plugin)->api->slot(args)))
 extern int64_t tt_rt_fault_countdown;   // atomic; 0: disarmed
 bool tt_rt_fault_step(void);
 static inline bool tt_rt_fault_due(void) {
@@ -101,6 +107,12 @@ tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer
 void tt_rt_buffer_handle_destroy(tt_rt_client_t* client, PJRT_Buffer* handle);
 void tt_rt_buffer_chunks_free(tt_rt_client_t* client);
 tt_status_t tt_rt_check_device(const tt_rt_client_t* client, size_t device) TT_MUST_USE;
+
+// CompileOptionsProto; ids: [replicas * partitions], partition fastest. *out_bytes is the caller's to free.
+tt_status_t tt_rt_options_encode(int replicas, int partitions, const int32_t* ids, void** out_bytes,
+                                 size_t* out_size) TT_MUST_USE;
+// A foreign plugin may end the process on an unbounded dimension: INVALID_ARGUMENT names it (D6, D17).
+tt_status_t tt_rt_check_bounded(const tt_module_t* module) TT_MUST_USE;
 
 // Points the creation at the client's store (store.c); nothing without one.
 void tt_rt_store_attach(tt_rt_client_t* client, PJRT_Client_Create_Args* args);

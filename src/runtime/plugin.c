@@ -20,7 +20,7 @@ tt_status_t tt_rt_absent(const tt_rt_plugin_t* plugin, const char* slot) {
                           plugin->api->pjrt_api_version.minor_version, slot);
 }
 
-tt_status_t tt_rt_error_to_status(const tt_rt_plugin_t* plugin, PJRT_Error* error) {
+tt_status_t tt_rt_error_to_status(const tt_rt_plugin_t* plugin, const char* slot, PJRT_Error* error) {
   const PJRT_Api* api = plugin->api;
   TT_RT_ARGS(Error_GetCode, code);
   code.error = error;
@@ -36,9 +36,11 @@ tt_status_t tt_rt_error_to_status(const tt_rt_plugin_t* plugin, PJRT_Error* erro
   api->Error_Message(&message);
   int number = (int)code.code;
   if (number < 1 || number > 16) number = TT_UNKNOWN;
-  tt_status_t status =
-      tt_status_create((tt_status_code_t)number, "%.*s", (int)TT_MIN(message.message_size, 1u << 20),
-                       message.message ? message.message : "");
+  int size = message.message ? (int)TT_MIN(message.message_size, 1u << 20) : 0;
+  const char* text = size ? message.message : "";
+  tt_status_t status = plugin->extension
+                           ? tt_status_create((tt_status_code_t)number, "%.*s", size, text)
+                           : tt_status_create((tt_status_code_t)number, "%s: %.*s", slot, size, text);
   TT_RT_ARGS(Error_Destroy, destroy);
   destroy.error = error;
   api->Error_Destroy(&destroy);
@@ -83,6 +85,21 @@ static tt_status_t check_api(const PJRT_Api* api, const char* name) {
         TT_FAILED_PRECONDITION,
         "the plugin '%s' speaks PJRT %d.%d; this client speaks %d.%d and needs at least %d.%d", name, major,
         minor, PJRT_API_MAJOR, PJRT_API_MINOR, PJRT_API_MAJOR, MIN_MINOR);
+  }
+  // what gives errors and objects back
+  const struct {
+    const char* name;
+    bool is_there;
+  } needed[] = {
+#define NEED(slot) {"PJRT_" #slot, api->slot != NULL}
+      NEED(Error_Destroy),        NEED(Error_Message),      NEED(Error_GetCode),
+      NEED(Event_Destroy),        NEED(Client_Destroy),     NEED(Buffer_Destroy),
+      NEED(Executable_Destroy),   NEED(LoadedExecutable_Destroy),
+#undef NEED
+  };
+  for (size_t i = 0; i < TT_ARRAY_LENGTH(needed); ++i) {
+    if (needed[i].is_there) continue;
+    return tt_status_create(TT_FAILED_PRECONDITION, "the PJRT table of '%s' has no %s", name, needed[i].name);
   }
   return TT_OK_STATUS;
 }

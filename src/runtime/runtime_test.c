@@ -283,6 +283,11 @@ static PJRT_Error* fake_error_code(PJRT_Error_GetCode_Args* args) {
   return NULL;
 }
 
+static PJRT_Error* fake_destroy(void* args) {
+  (void)args;
+  return NULL;
+}
+
 static PJRT_Api fake_api(int major, int minor, size_t size) {
   PJRT_Api api;
   memset(&api, 0, sizeof(api));
@@ -295,6 +300,12 @@ static PJRT_Api fake_api(int major, int minor, size_t size) {
   api.Error_GetCode = fake_error_code;
   api.Plugin_Initialize = fake_initialize;
   api.Client_Create = fake_create;
+  // what the client cannot do without
+  api.Event_Destroy = (PJRT_Error * (*)(PJRT_Event_Destroy_Args*)) fake_destroy;
+  api.Client_Destroy = (PJRT_Error * (*)(PJRT_Client_Destroy_Args*)) fake_destroy;
+  api.Buffer_Destroy = (PJRT_Error * (*)(PJRT_Buffer_Destroy_Args*)) fake_destroy;
+  api.Executable_Destroy = (PJRT_Error * (*)(PJRT_Executable_Destroy_Args*)) fake_destroy;
+  api.LoadedExecutable_Destroy = (PJRT_Error * (*)(PJRT_LoadedExecutable_Destroy_Args*)) fake_destroy;
   return api;
 }
 
