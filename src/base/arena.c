@@ -35,8 +35,9 @@ void tt_arena_reset(tt_arena_t* arena) {
   if (!newest) return;
   free_chunks(newest->next);
   newest->next = NULL;
-  arena->cursor = (char*)newest + CHUNK_HEADER_BYTES;
-  memset(arena->cursor, 0, newest->bytes - CHUNK_HEADER_BYTES);
+  char* start = (char*)newest + CHUNK_HEADER_BYTES;
+  memset(start, 0, (size_t)(arena->cursor - start));  // the rest was never handed out
+  arena->cursor = start;
 }
 
 static bool add_chunk(tt_arena_t* arena, size_t bytes) {
@@ -80,7 +81,7 @@ void* tt_arena_copy(tt_arena_t* arena, const void* data, size_t bytes) {
 }
 
 char* tt_arena_strndup(tt_arena_t* arena, const char* text, size_t size) {
-  char* result = tt_arena_alloc(arena, size + 1);
+  char* result = size == SIZE_MAX ? NULL : tt_arena_alloc(arena, size + 1);
   if (result && size) memcpy(result, text, size);
   return result;
 }

@@ -3,58 +3,6 @@
 
 #include "runtime/internal.h"
 
-#define CHUNK_RECORDS 64
-
-typedef struct tt_rt_buffer_chunk_s {
-  struct tt_rt_buffer_chunk_s* next;
-  tt_rt_buffer_t records[CHUNK_RECORDS];
-} chunk_t;
-
-// ---- records -----------------------------------------------------------------------------------
-// acquire / release: the free list's links are seen by the next holder
-static inline void spin_lock(tt_rt_client_t* client) {
-  while (__atomic_exchange_n(&client->spin, 1, __ATOMIC_ACQUIRE)) {
-    while (__atomic_load_n(&client->spin, __ATOMIC_RELAXED)) {
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
-    }
-  }
-}
-static inline void spin_unlock(tt_rt_client_t* client) {
-  __atomic_store_n(&client->spin, 0, __ATOMIC_RELEASE);
-}
-
-static tt_status_t record_take(tt_rt_client_t* client, tt_rt_buffer_t** out_buffer) {
-  spin_lock(client);
-  tt_rt_buffer_t* buffer = client->free_buffers;
-  if (TT_LIKELY(buffer != NULL)) client->free_buffers = buffer->next_free;
-  spin_unlock(client);
-  if (TT_UNLIKELY(!buffer)) {
-    void* memory;
-    TT_RETURN_IF_ERROR(tt_alloc(sizeof(chunk_t), &memory));
-    chunk_t* chunk = memory;
-    for (int i = 1; i + 1 < CHUNK_RECORDS; ++i) chunk->records[i].next_free = &chunk->records[i + 1];
-    spin_lock(client);
-    chunk->records[CHUNK_RECORDS - 1].next_free = client->free_buffers;
-    client->free_buffers = &chunk->records[1];
-    chunk->next = client->chunks;
-    client->chunks = chunk;
-    spin_unlock(client);
-    buffer = &chunk->records[0];
-  }
-  *out_buffer = buffer;
-  return TT_OK_STATUS;
-}
-
-void tt_rt_buffer_chunks_free(tt_rt_client_t* client) {
-  while (client->chunks) {
-    chunk_t* next = client->chunks->next;
-    tt_free(client->chunks);
-    client->chunks = next;
-  }
-}
-
 void tt_rt_buffer_handle_destroy(tt_rt_client_t* client, PJRT_Buffer* handle) {
   if (!handle) return;
   TT_RT_ARGS(Buffer_Destroy, args);
@@ -90,11 +38,13 @@ tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer
                               size_t rank, const int64_t* dims, tt_rt_buffer_t** out_buffer) {
   *out_buffer = NULL;
   tt_rt_buffer_t* buffer;
-  tt_status_t status = record_take(client, &buffer);
+  void* record;
+  tt_status_t status = tt_freelist_take(&client->free_buffers, &record);
   if (!tt_status_is_ok(status)) {
     tt_rt_buffer_handle_destroy(client, handle);
     return status;
   }
+  buffer = record;
   tt_rt_client_retain(client);
   buffer->references = 1;
   buffer->device = (uint32_t)device;
@@ -128,10 +78,7 @@ void tt_rt_buffer_release(tt_rt_buffer_t* buffer) {
   tt_rt_client_t* client = buffer->client;
   tt_rt_buffer_handle_destroy(client, buffer->handle);
   buffer->handle = NULL;
-  spin_lock(client);
-  buffer->next_free = client->free_buffers;
-  client->free_buffers = buffer;
-  spin_unlock(client);
+  tt_freelist_give(&client->free_buffers, buffer);
   tt_rt_client_release(client);
 }
 

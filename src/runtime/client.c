@@ -87,7 +87,7 @@ static tt_status_t choose_target(tt_rt_client_t* client) {
 
 // ---- life --------------------------------------------------------------------------------------
 static void client_free(tt_rt_client_t* client) {
-  tt_rt_buffer_chunks_free(client);
+  tt_freelist_deinitialize(&client->free_buffers);
   for (size_t i = 0; client->devices && i < client->device_count; ++i) {
     tt_free(client->devices[i].kind);
     tt_free(client->devices[i].debug_string);
@@ -134,6 +134,7 @@ tt_status_t tt_rt_client_create_with_store(tt_rt_plugin_t* plugin, const tt_rt_o
   TT_RETURN_IF_ERROR(tt_alloc(sizeof(tt_rt_client_t), &memory));
   tt_rt_client_t* client = memory;
   client->references = 1;
+  TT_FREELIST_INITIALIZE(&client->free_buffers, tt_rt_buffer_t, next_free);
   client->plugin = plugin;
   client->handover = 1;
   if (store) client->store = *store;

@@ -3,6 +3,7 @@
 #define TT_RUNTIME_INTERNAL_H_
 
 #include "base/alloc.h"
+#include "base/freelist.h"
 #include "base/thread.h"
 #include "pjrt/pjrt_c_api.h"
 #include "pjrt/pjrt_tt_extension.h"
@@ -34,10 +35,7 @@ struct tt_rt_client_s {
   tt_target_t target;
   uint32_t handover;               // atomic
   tt_rt_store_t store;             // get NULL: a run of one process
-  // free buffer records
-  uint32_t spin;                   // atomic; guards the two below
-  tt_rt_buffer_t* free_buffers;
-  struct tt_rt_buffer_chunk_s* chunks;
+  tt_freelist_t free_buffers;      // of tt_rt_buffer_t
 };
 
 struct tt_rt_buffer_s {
@@ -105,7 +103,6 @@ tt_status_t tt_rt_event_await(const tt_rt_plugin_t* plugin, PJRT_Event* event) T
 tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer* handle, tt_dtype_t dtype,
                               size_t rank, const int64_t* dims, tt_rt_buffer_t** out_buffer) TT_MUST_USE;
 void tt_rt_buffer_handle_destroy(tt_rt_client_t* client, PJRT_Buffer* handle);
-void tt_rt_buffer_chunks_free(tt_rt_client_t* client);
 tt_status_t tt_rt_check_device(const tt_rt_client_t* client, size_t device) TT_MUST_USE;
 
 // CompileOptionsProto; ids: [replicas * partitions], partition fastest. *out_bytes is the caller's to free.

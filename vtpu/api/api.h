@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/base.h"
+#include "base/freelist.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "compile/plan.h"
@@ -128,10 +129,7 @@ struct PJRT_Client {
   size_t device_count;
   int matmul_passes;            // atomic
   bool reference_kernels;       // atomic
-  // free buffer records
-  uint32_t spin;                // atomic; guards the two below; a few instructions long
-  PJRT_Buffer* free_buffers;
-  struct tt_api_buffer_chunk_s* buffer_chunks;
+  tt_freelist_t free_buffers;   // of PJRT_Buffer
 };
 void tt_api_client_retain(PJRT_Client* client);
 void tt_api_client_release(PJRT_Client* client);
@@ -154,7 +152,6 @@ struct PJRT_Buffer {
 tt_status_t tt_api_buffer_create(PJRT_Memory* memory, tt_dtype_t dtype, size_t rank, const int64_t* dims,
                                  tt_vmem_t* block, PJRT_Buffer** out_buffer) TT_MUST_USE;
 void tt_api_buffer_destroy(PJRT_Buffer* buffer);
-void tt_api_buffer_chunks_free(PJRT_Client* client);
 // A reader between hold and unhold; FAILED_PRECONDITION if deleted or being donated, else the buffer's error.
 tt_status_t tt_api_buffer_hold(PJRT_Buffer* buffer) TT_MUST_USE;
 void tt_api_buffer_unhold(PJRT_Buffer* buffer);

@@ -19,56 +19,6 @@
 #define EXCLUSIVE (1u << 28)
 #define DELETED (1u << 29)
 #define RELEASED (1u << 30)
-#define CHUNK_RECORDS 64
-
-typedef struct tt_api_buffer_chunk_s {
-  struct tt_api_buffer_chunk_s* next;
-  PJRT_Buffer records[CHUNK_RECORDS];
-} chunk_t;
-
-// ---- records -----------------------------------------------------------------------------------
-// acquire / release: the free list's links are seen by the next holder
-static inline void spin_lock(PJRT_Client* client) {
-  while (__atomic_exchange_n(&client->spin, 1, __ATOMIC_ACQUIRE)) {
-    while (__atomic_load_n(&client->spin, __ATOMIC_RELAXED)) {
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
-    }
-  }
-}
-static inline void spin_unlock(PJRT_Client* client) { __atomic_store_n(&client->spin, 0, __ATOMIC_RELEASE); }
-
-static tt_status_t record_take(PJRT_Client* client, PJRT_Buffer** out_buffer) {
-  spin_lock(client);
-  PJRT_Buffer* buffer = client->free_buffers;
-  if (TT_LIKELY(buffer != NULL)) client->free_buffers = buffer->next_free;
-  spin_unlock(client);
-  if (TT_UNLIKELY(!buffer)) {
-    void* memory;
-    TT_RETURN_IF_ERROR(tt_alloc(sizeof(chunk_t), &memory));
-    chunk_t* chunk = memory;
-    for (int i = 1; i + 1 < CHUNK_RECORDS; ++i) chunk->records[i].next_free = &chunk->records[i + 1];
-    spin_lock(client);
-    chunk->records[CHUNK_RECORDS - 1].next_free = client->free_buffers;
-    client->free_buffers = &chunk->records[1];
-    chunk->next = client->buffer_chunks;
-    client->buffer_chunks = chunk;
-    spin_unlock(client);
-    buffer = &chunk->records[0];
-  }
-  *out_buffer = buffer;
-  return TT_OK_STATUS;
-}
-
-void tt_api_buffer_chunks_free(PJRT_Client* client) {
-  while (client->buffer_chunks) {
-    chunk_t* next = client->buffer_chunks->next;
-    tt_free(client->buffer_chunks);
-    client->buffer_chunks = next;
-  }
-  client->free_buffers = NULL;
-}
 
 bool tt_api_dense_bytes(tt_dtype_t dtype, size_t rank, const int64_t* dims, size_t* out_bytes) {
   size_t bytes = tt_dtype_bytes(dtype);
@@ -84,12 +34,13 @@ tt_status_t tt_api_buffer_create(PJRT_Memory* memory, tt_dtype_t dtype, size_t r
                                  tt_vmem_t* block, PJRT_Buffer** out_buffer) {
   *out_buffer = NULL;
   PJRT_Client* client = memory->client;
-  PJRT_Buffer* buffer;
-  tt_status_t status = record_take(client, &buffer);
+  void* record;
+  tt_status_t status = tt_freelist_take(&client->free_buffers, &record);
   if (TT_UNLIKELY(!tt_status_is_ok(status))) {
     tt_vmem_release(block);
     return status;
   }
+  PJRT_Buffer* buffer = record;
   tt_api_client_retain(client);
   buffer->state = 0;
   buffer->external_references = 0;
@@ -182,10 +133,7 @@ void tt_api_buffer_destroy(PJRT_Buffer* buffer) {
     buffer->error = TT_OK_STATUS;
   }
   buffer->state = DELETED | RELEASED;
-  spin_lock(client);
-  buffer->next_free = client->free_buffers;
-  client->free_buffers = buffer;
-  spin_unlock(client);
+  tt_freelist_give(&client->free_buffers, buffer);
   tt_api_client_release(client);
 }
 

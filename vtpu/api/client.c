@@ -111,7 +111,7 @@ static tt_status_t make_memory(PJRT_Device* device, int kind) {
 }
 
 static void client_free(PJRT_Client* client) {
-  tt_api_buffer_chunks_free(client);
+  tt_freelist_deinitialize(&client->free_buffers);
   for (size_t i = 0; client->devices && i < client->device_count; ++i) {
     for (int kind = 0; kind < 2; ++kind) tt_vmem_pool_release(client->devices[i].memories[kind].pool);
   }
@@ -127,6 +127,7 @@ static tt_status_t client_create(const settings_t* settings, PJRT_Client** out_c
   TT_RETURN_IF_ERROR(tt_alloc(sizeof(PJRT_Client), &memory));
   PJRT_Client* client = memory;
   client->references = 1;
+  TT_FREELIST_INITIALIZE(&client->free_buffers, PJRT_Buffer, next_free);
   client->matmul_passes = (int)settings->matmul_passes;
   client->reference_kernels = settings->reference_kernels;
   tt_status_t status = tt_api_topology_create(settings->topology, settings->topology_size,
