@@ -1,4 +1,5 @@
-// The compile driver through our own plugin (TORCH_TPU_PLUGIN): equal modules share an executable, failures leave nothing.
+// The compile driver through our own plugin (TORCH_TPU_PLUGIN): equal modules share an executable, a failure
+// leaves nothing.
 #include "program/program.h"
 
 #include <stdio.h>
@@ -82,7 +83,8 @@ TT_TEST(program, a_failed_compile_leaves_nothing_p4) {
   TT_EXPECT_OK(need_client());
   tt_program_cache_clear();
   tt_rt_executable_t* executable;
-  TT_EXPECT_ERROR(compile("add", 4, (tt_program_options_t){.device = 7}, &executable), TT_INVALID_ARGUMENT, "7");
+  tt_program_options_t no_such_device = {.device = 7};
+  TT_EXPECT_ERROR(compile("add", 4, no_such_device, &executable), TT_INVALID_ARGUMENT, "7");
   TT_EXPECT(!executable);
   tt_program_stats_t stats;
   tt_program_stats(&stats);
@@ -133,7 +135,8 @@ static void compile_often(void* arg) {
   caller_t* caller = arg;
   for (int i = 0; i < 200; ++i) {
     tt_rt_executable_t* executable = NULL;
-    tt_status_t status = compile(i % 2 ? "add" : "multiply", 1 + i % 20, (tt_program_options_t){0}, &executable);
+    tt_program_options_t options = {0};
+    tt_status_t status = compile(i % 2 ? "add" : "multiply", 1 + i % 20, options, &executable);
     if (!tt_status_is_ok(status) || !executable) ++caller->wrong;
     tt_status_free(status);
     tt_rt_executable_release(executable);
@@ -144,7 +147,9 @@ TT_TEST(program, threads) {
   TT_EXPECT_OK(need_client());
   caller_t callers[3] = {{0}};
   tt_thread_t threads[3];
-  for (int i = 0; i < 3; ++i) TT_EXPECT_OK(tt_thread_create(&threads[i], "caller", compile_often, &callers[i]));
+  for (int i = 0; i < 3; ++i) {
+    TT_EXPECT_OK(tt_thread_create(&threads[i], "caller", compile_often, &callers[i]));
+  }
   for (int i = 0; i < 3; ++i) tt_thread_join(&threads[i]);
   for (int i = 0; i < 3; ++i) TT_EXPECT_EQ(callers[i].wrong, 0);
 }
