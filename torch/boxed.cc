@@ -392,6 +392,7 @@ struct Entry final : c10::OperatorKernel {
       return;
     }
     follow_default_dtype();
+    follow_threads();
     Frame frame(plan, base);
     for (uint32_t i = 0; i < plan.arg_count; i++) record(frame, plan.args[i], &frame.args[i]);
     tt_call_t call;

@@ -19,6 +19,7 @@ namespace tpu {
 bool is_tpu(const c10::TensorImpl* impl) { return impl->device_type() == kTpu; }
 
 void copy_on_device(const at::Tensor& dst, const at::Tensor& src) {
+  follow_threads();
   tt_tensor_t to, from;
   describe(dst, &to);
   describe(src, &from);
@@ -53,6 +54,7 @@ at::Tensor plain(const at::Tensor& tensor) {
 }
 
 void copy_to_host(const at::Tensor& dst, const at::Tensor& src) {
+  follow_threads();
   tt_tensor_t from;
   if (dst.scalar_type() == src.scalar_type() && dst.is_contiguous()) {
     describe(src, &from);
@@ -66,6 +68,7 @@ void copy_to_host(const at::Tensor& dst, const at::Tensor& src) {
 }
 
 void copy_from_host(const at::Tensor& dst, const at::Tensor& src) {
+  follow_threads();
   const at::Tensor dense = src.contiguous();
   const uint8_t dtype = to_core(src.scalar_type());
   if (dtype == TT_DTYPE_INVALID) raise_dtype(src.scalar_type());

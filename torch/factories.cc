@@ -137,6 +137,7 @@ at::Tensor& set_nothing(at::Tensor& self) {
 // Copies at once: same values as a lazy clone; memory that holds programs' operands has no write
 // barrier.
 at::Tensor lazy_clone(const at::Tensor& self) {
+  follow_threads();
   at::Tensor base = at::empty_strided({static_cast<int64_t>(self.storage().nbytes())}, {1},
                                       self.options().dtype(at::kByte));
   size_t to_offset, from_offset;

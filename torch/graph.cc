@@ -14,6 +14,7 @@ namespace {
 std::vector<at::Tensor> graph_run(int64_t handle, at::TensorList inputs, at::IntArrayRef ints,
                                   at::ArrayRef<double> floats, int64_t device, int64_t outputs) {
   follow_default_dtype();
+  follow_threads();
   auto* executable = reinterpret_cast<tt_graph_executable_t*>(static_cast<intptr_t>(handle));
   c10::SmallVector<tt_tensor_t, 16> records(inputs.size());
   std::vector<at::Tensor> held;

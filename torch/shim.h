@@ -1,6 +1,7 @@
 // What the files of the shim share: statuses as exceptions, dtype numbers, tensors as descriptors.
 #pragma once
 
+#include <ATen/Parallel.h>
 #include <ATen/core/Tensor.h>
 #include <c10/core/DefaultDtype.h>
 #include <c10/core/ScalarType.h>
@@ -36,6 +37,13 @@ extern std::atomic<c10::ScalarType> g_default_dtype;
 inline void follow_default_dtype() {
   const c10::ScalarType type = c10::get_default_dtype_as_scalartype();
   if (C10_UNLIKELY(type != g_default_dtype.load(std::memory_order_relaxed))) set_default_dtype(type);
+}
+// Tells the plugin torch.get_num_threads() of this thread if it has changed; before each call that computes.
+void set_threads(int threads);   // threads.cc
+extern constinit thread_local int t_threads;
+inline void follow_threads() {
+  const int threads = at::get_num_threads();
+  if (C10_UNLIKELY(threads != t_threads)) set_threads(threads);
 }
 
 // ---- storages (allocator.cc)

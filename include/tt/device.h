@@ -69,6 +69,9 @@ typedef enum tt_setting_e {
 } tt_setting_t;
 TT_API_MUST_USE tt_status_t tt_setting_set(tt_setting_t setting, int64_t value);   // INVALID_ARGUMENT names the range
 TT_API int64_t tt_setting_get(tt_setting_t setting);
+// At most `threads` threads of vtpu's pool, this one included, work on later calls of this thread; below 1: all. Results
+// do not depend on it. Opens the plugin; other plugins have threads of their own and are not told.
+TT_API_MUST_USE tt_status_t tt_thread_limit(int threads);
 
 // ---- counters ----------------------------------------------------------------------------------
 typedef struct tt_compile_stats_s {

@@ -256,6 +256,13 @@ tt_status_t tt_engine_use_plugin(tt_rt_plugin_t* plugin) {
 }
 
 // ---- C API -------------------------------------------------------------------------------------
+tt_status_t tt_thread_limit(int threads) {
+  tt_engine_t* engine = NULL;
+  TT_RETURN_IF_ERROR(tt_engine_get(&engine));
+  tt_rt_client_limit_threads(engine->client, threads);
+  return TT_OK_STATUS;
+}
+
 tt_status_t tt_select_plugin(const char* path) {
   lock_opening();
   tt_status_t status = TT_OK_STATUS;

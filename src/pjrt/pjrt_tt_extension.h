@@ -14,6 +14,8 @@ typedef struct tt_pjrt_extension_s {
   void (*reset_peak)(PJRT_Device* device);
   void (*set_threads)(PJRT_Client* client, int threads);
   int (*threads)(PJRT_Client* client);
+  // At most `threads` of them, the caller included, in later calls of this thread; below 1: all.
+  void (*limit_threads)(int threads);
   // For programs compiled from now on: 0, 1, 3 or 6 (tt_plan_options_t.matmul_passes).
   void (*set_matmul_passes)(PJRT_Client* client, int passes);
   void (*set_reference_kernels)(PJRT_Client* client, bool reference);

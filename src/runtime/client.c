@@ -239,3 +239,8 @@ void tt_rt_client_set_threads(tt_rt_client_t* client, int threads) {
   const tt_pjrt_extension_t* extension = client->plugin->extension;
   if (extension) extension->set_threads(client->handle, threads);
 }
+
+void tt_rt_client_limit_threads(tt_rt_client_t* client, int threads) {
+  const tt_pjrt_extension_t* extension = client->plugin->extension;
+  if (extension) extension->limit_threads(threads);
+}

@@ -16,7 +16,7 @@ static void set_threads(PJRT_Client* client, int threads) {
 }
 static int threads(PJRT_Client* client) {
   (void)client;
-  return tt_pool_threads(tt_pool_get());
+  return tt_pool_size(tt_pool_get());
 }
 static void set_matmul_passes(PJRT_Client* client, int passes) {
   if (passes == 0 || passes == 1 || passes == 3 || passes == 6) {
@@ -65,6 +65,7 @@ tt_pjrt_extension_t* tt_api_extension(void) {
       .reset_peak = reset_peak,
       .set_threads = set_threads,
       .threads = threads,
+      .limit_threads = tt_pool_limit,
       .set_matmul_passes = set_matmul_passes,
       .set_reference_kernels = set_reference_kernels,
       .host_pointer = host_pointer,

@@ -156,7 +156,7 @@ tt_status_t tt_plan_compile(const tt_module_t* module, const tt_plan_options_t* 
   if (options) c.options = *options;
   if (c.options.num_replicas <= 0) c.options.num_replicas = (int)TT_MAX(module_count(module, TT_ATTR_NUM_REPLICAS), (int64_t)1);
   if (c.options.num_partitions <= 0) c.options.num_partitions = (int)TT_MAX(module_count(module, TT_ATTR_NUM_PARTITIONS), (int64_t)1);
-  c.threads = tt_pool_threads(tt_pool_get());
+  c.threads = tt_pool_size(tt_pool_get());   // whatever this thread's limit
   tc_graph_build(&c);
   if (tc_ok(&c)) tc_uses_decide(&c);
   if (tc_ok(&c)) tc_emit(&c);

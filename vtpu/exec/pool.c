@@ -8,7 +8,8 @@
 //  W2 a worker reads them only between ++active and --active, and only after it has seen open != 0 in
 //     between. Both sides use sequentially consistent order: either the worker sees `open` cleared or the
 //     caller sees `active` raised (Dekker);
-//  W3 indices are handed out by fetch_add on `next`; the last --active releases the workers' writes.
+//  W3 indices are handed out by fetch_add on `next`; the last --active releases the workers' writes;
+//  W4 a worker takes indices only after it got one of the job's `seats` (P6).
 #include "exec/pool.h"
 
 #include <sched.h>
@@ -29,6 +30,7 @@ struct tt_pool_s {
   TT_ALIGNED(64) size_t next;     // atomic: next index
   TT_ALIGNED(64) uint32_t open;   // atomic: generation of the open job, 0 none
   uint32_t active;                // atomic: workers inside a job
+  int32_t seats;                  // atomic: workers that may still join
   uint32_t caller_waits;          // atomic: the caller sleeps on `active`
   TT_ALIGNED(64) uint32_t generation;  // atomic: bumped per job; workers sleep on it
   uint32_t sleepers;              // atomic
@@ -41,7 +43,10 @@ struct tt_pool_s {
 
 static tt_pool_t pool_storage;
 static pthread_once_t pool_once = PTHREAD_ONCE_INIT;
-static _Thread_local bool inside;   // this thread is running indices: nested calls stay inline
+static _Thread_local struct {
+  bool inside;   // running indices: nested calls stay inline
+  int limit;     // tt_pool_limit, 0 none
+} this_thread;
 
 static int clamp_threads(int threads) {
   return threads < 1 ? 1 : threads > MAX_THREADS ? MAX_THREADS : threads;
@@ -61,7 +66,12 @@ tt_pool_t* tt_pool_get(void) {
   return &pool_storage;
 }
 
-int tt_pool_threads(const tt_pool_t* pool) { return __atomic_load_n(&pool->threads, __ATOMIC_RELAXED); }
+int tt_pool_size(const tt_pool_t* pool) { return __atomic_load_n(&pool->threads, __ATOMIC_RELAXED); }
+void tt_pool_limit(int threads) { this_thread.limit = TT_MAX(threads, 0); }
+int tt_pool_threads(const tt_pool_t* pool) {
+  int size = tt_pool_size(pool), limit = this_thread.limit;
+  return limit && limit < size ? limit : size;
+}
 
 static void take_indices(tt_pool_t* pool) {
   tt_pool_fn_t fn = pool->fn;
@@ -76,12 +86,12 @@ static void take_indices(tt_pool_t* pool) {
 
 static void worker_main(void* arg) {
   tt_pool_t* pool = arg;
-  inside = true;
+  this_thread.inside = true;
   uint32_t seen = 0;
   for (;;) {
     uint32_t generation = __atomic_load_n(&pool->generation, __ATOMIC_SEQ_CST);
     if (generation == seen) {
-      if (tt_pool_threads(pool) <= pool->cpus) {
+      if (tt_pool_size(pool) <= pool->cpus) {
         int64_t deadline = tt_clock_ns() + SPIN_NS;
         do {
           for (int i = 0; i < 16; ++i) tt_pool_os_relax();
@@ -101,7 +111,10 @@ static void worker_main(void* arg) {
     if (__atomic_load_n(&pool->stop, __ATOMIC_ACQUIRE)) return;
     seen = generation;
     __atomic_fetch_add(&pool->active, 1, __ATOMIC_SEQ_CST);
-    if (__atomic_load_n(&pool->open, __ATOMIC_SEQ_CST)) take_indices(pool);
+    if (__atomic_load_n(&pool->open, __ATOMIC_SEQ_CST) &&
+        __atomic_fetch_sub(&pool->seats, 1, __ATOMIC_RELAXED) > 0) {
+      take_indices(pool);
+    }
     // release: what the indices wrote is visible to the caller that reads 0 (W3)
     if (__atomic_sub_fetch(&pool->active, 1, __ATOMIC_SEQ_CST) == 0 &&
         __atomic_load_n(&pool->caller_waits, __ATOMIC_SEQ_CST)) {
@@ -133,7 +146,7 @@ static void stop_workers(tt_pool_t* pool) {
 
 void tt_pool_set_threads(tt_pool_t* pool, int threads) {
   threads = clamp_threads(threads);
-  if (inside || tt_is_forked_child()) return;
+  if (this_thread.inside || tt_is_forked_child()) return;
   // acquire pairs with the release of the last job's end
   while (__atomic_exchange_n(&pool->busy, 1, __ATOMIC_ACQUIRE)) sched_yield();
   if (threads != pool->threads) {
@@ -148,13 +161,13 @@ static void wait_for_workers(tt_pool_t* pool) {
   for (int spins = 0;; ++spins) {
     uint32_t active = __atomic_load_n(&pool->active, __ATOMIC_SEQ_CST);
     if (active == 0) return;
-    if (tt_pool_threads(pool) <= pool->cpus && spins < 64) {
+    if (tt_pool_size(pool) <= pool->cpus && spins < 64) {
       for (int i = 0; i < 16; ++i) tt_pool_os_relax();
       continue;
     }
     int64_t now = tt_clock_ns();
     if (!deadline) deadline = now + SPIN_NS;
-    if (tt_pool_threads(pool) <= pool->cpus && now < deadline) {
+    if (tt_pool_size(pool) <= pool->cpus && now < deadline) {
       for (int i = 0; i < 16; ++i) tt_pool_os_relax();
       continue;
     }
@@ -166,28 +179,26 @@ static void wait_for_workers(tt_pool_t* pool) {
 }
 
 void tt_pool_run(tt_pool_t* pool, size_t count, tt_pool_fn_t fn, void* self) {
-  if (count <= 1 || inside || tt_pool_threads(pool) == 1 || tt_is_forked_child() ||
+  if (count <= 1 || this_thread.inside || tt_pool_threads(pool) == 1 || tt_is_forked_child() ||
       __atomic_exchange_n(&pool->busy, 1, __ATOMIC_ACQUIRE)) {
     for (size_t i = 0; i < count; ++i) fn(self, i);
     return;
   }
-  int threads = pool->threads;
-  if (TT_UNLIKELY(pool->started < threads - 1)) start_workers(pool, threads - 1);
+  int helpers = (int)TT_MIN(count, (size_t)tt_pool_threads(pool)) - 1;
+  if (TT_UNLIKELY(pool->started < pool->threads - 1)) start_workers(pool, pool->threads - 1);
   // A worker that woke late for the last job may still be leaving (it found `open` 0): W1.
   if (__atomic_load_n(&pool->active, __ATOMIC_SEQ_CST)) wait_for_workers(pool);
   pool->fn = fn;
   pool->self = self;
   pool->count = count;
   __atomic_store_n(&pool->next, 0, __ATOMIC_RELAXED);
+  __atomic_store_n(&pool->seats, helpers, __ATOMIC_RELAXED);
   __atomic_store_n(&pool->open, 1, __ATOMIC_SEQ_CST);  // publishes the job
   __atomic_fetch_add(&pool->generation, 1, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&pool->sleepers, __ATOMIC_SEQ_CST)) {
-    size_t helpers = count - 1 < (size_t)(threads - 1) ? count - 1 : (size_t)(threads - 1);
-    tt_pool_os_wake(&pool->generation, (int)helpers);
-  }
-  inside = true;
+  if (__atomic_load_n(&pool->sleepers, __ATOMIC_SEQ_CST)) tt_pool_os_wake(&pool->generation, helpers);
+  this_thread.inside = true;
   take_indices(pool);
-  inside = false;
+  this_thread.inside = false;
   __atomic_store_n(&pool->open, 0, __ATOMIC_SEQ_CST);
   wait_for_workers(pool);
   __atomic_store_n(&pool->busy, 0, __ATOMIC_RELEASE);

@@ -6,7 +6,8 @@
 //  P3 workers spin at most 20 us and only while no more runnable workers than CPUs exist, then sleep;
 //     an idle pool uses no CPU;
 //  P4 results never depend on the thread count: callers split work by shape alone;
-//  P5 after fork the child runs everything inline.
+//  P5 after fork the child runs everything inline;
+//  P6 a job runs on at most as many threads as the limit of the thread that calls it.
 #ifndef TT_VTPU_EXEC_POOL_H_
 #define TT_VTPU_EXEC_POOL_H_
 
@@ -17,8 +18,11 @@ typedef struct tt_pool_s tt_pool_t;
 typedef void (*tt_pool_fn_t)(void* self, size_t index);
 
 tt_pool_t* tt_pool_get(void);                 // the process's pool; threads start on first parallel run
-int tt_pool_threads(const tt_pool_t* pool);   // including the caller
-void tt_pool_set_threads(tt_pool_t* pool, int threads);  // 1..64
+int tt_pool_size(const tt_pool_t* pool);      // threads of the pool, including the caller
+void tt_pool_set_threads(tt_pool_t* pool, int threads);  // its size, 1..64
+// At most `threads` threads, itself included, take part in this thread's later jobs; below 1: no limit.
+void tt_pool_limit(int threads);
+int tt_pool_threads(const tt_pool_t* pool);   // of a job of this thread: the size, or less by its limit
 // Runs fn(self, 0..count-1). `count` should be a few times the thread count at most for big work; the
 // split is dynamic. count 1 runs inline with no overhead.
 void tt_pool_run(tt_pool_t* pool, size_t count, tt_pool_fn_t fn, void* self);

@@ -105,6 +105,49 @@ TT_TEST(pool, fork_runs_inline_p5) {
   TT_EXPECT(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
+typedef struct who_s { pthread_t threads[64]; } who_t;
+static void note_thread(void* self, size_t index) {
+  ((who_t*)self)->threads[index] = pthread_self();
+  usleep(1000);   // time for others to join
+}
+static int distinct(const who_t* who, size_t count) {
+  int found = 0;
+  for (size_t i = 0; i < count; ++i) {
+    size_t k = 0;
+    while (k < i && !pthread_equal(who->threads[k], who->threads[i])) ++k;
+    found += k == i;
+  }
+  return found;
+}
+static void* unlimited_main(void* pool) {
+  return (void*)(intptr_t)tt_pool_threads(pool);
+}
+TT_TEST(pool, limit_holds_for_its_thread_p6) {
+  tt_pool_t* pool = tt_pool_get();
+  tt_pool_set_threads(pool, 4);
+  who_t who;
+  for (int limit = 1; limit <= 3; ++limit) {
+    tt_pool_limit(limit);
+    TT_EXPECT_EQ(tt_pool_threads(pool), limit);
+    TT_EXPECT_EQ(tt_pool_size(pool), 4);
+    for (int repeat = 0; repeat < 3; ++repeat) {
+      tt_pool_run(pool, 64, note_thread, &who);
+      TT_EXPECT(distinct(&who, 64) <= limit);
+    }
+  }
+  pthread_t other;
+  void* threads = NULL;
+  pthread_create(&other, NULL, unlimited_main, pool);
+  pthread_join(other, &threads);
+  TT_EXPECT_EQ((int)(intptr_t)threads, 4);
+  tt_pool_limit(9);
+  TT_EXPECT_EQ(tt_pool_threads(pool), 4);
+  tt_pool_limit(0);
+  TT_EXPECT_EQ(tt_pool_threads(pool), 4);
+  tt_pool_run(pool, 64, note_thread, &who);
+  TT_EXPECT(distinct(&who, 64) > 1);
+}
+
 static void nothing(void* self, size_t index) { (void)self; (void)index; }
 // Printed, not judged.
 TT_TEST(pool, run_cost) {
