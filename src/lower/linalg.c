@@ -24,9 +24,12 @@ static bool square(tt_lower_t* L, V a, const char* name) {
   }
   return true;
 }
+static bool is_float_or_complex(tt_dtype_t d) {
+  return d == TT_DTYPE_F32 || d == TT_DTYPE_F64 || tt_dtype_is_complex(d);
+}
 static bool float_or_complex(tt_lower_t* L, V a, const char* name) {
   tt_dtype_t d = tt_lx_dtype(a);
-  if (!a || d == TT_DTYPE_F32 || d == TT_DTYPE_F64 || tt_dtype_is_complex(d)) return a != NULL;
+  if (!a || is_float_or_complex(d)) return a != NULL;
   tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
                   "%s: Expected a floating point or complex tensor as input. Got %s", name,
                   tt_lx_torch_name(d));
@@ -528,6 +531,121 @@ TT_LOWERING(linalg_householder_product) {
   if (op) tt_l_return(L, &op->results[0]);
 }
 
+// (self: reflectors [.., m, k], tau [.., k], other, left, transpose): Q other, other Q, or with Q's adjoint. Q is formed
+// whole, from the reflectors in the first columns of a square matrix.
+TT_LOWERING(ormqr) {
+  V a = tt_l_tensor(L, 0), tau = tt_l_tensor(L, 1), c = tt_l_tensor(L, 2);
+  if (!a || !tau || !c) return;
+  bool left = tt_l_bool(L, 3, true), transpose = tt_l_bool(L, 4, false);
+  int64_t rank = tt_lx_rank(a), side = tt_lx_rank(c) - (left ? 2 : 1);
+  if (rank < 2 || tt_lx_rank(c) < 2) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "torch.ormqr: %s must have at least 2 dimensions.",
+                    rank < 2 ? "input" : "other");
+    return;
+  }
+  int64_t m = tt_lx_static_size(L, a, rank - 2), n = tt_lx_static_size(L, a, rank - 1);
+  int64_t used = TT_MIN(tt_lx_size(c, side), n);
+  if (tt_lx_size(c, side) != m) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "torch.ormqr: other.shape[%d] must be equal to input.shape[-2]", left ? -2 : -1);
+    return;
+  }
+  const char* apart = tt_lx_rank(tau) != rank - 1 ? "tau to have one dimension less than input"
+                      : tt_lx_rank(c) != rank     ? "other to have the same number of dimensions as input"
+                                                  : NULL;
+  if (apart) {
+    V odd = tt_lx_rank(tau) != rank - 1 ? tau : c;
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "torch.ormqr: Expected %s, but got %s.ndim equal to %lld and input.ndim is equal to %lld",
+                    apart, odd == tau ? "tau" : "other", (long long)tt_lx_rank(odd), (long long)rank);
+    return;
+  }
+  if (tt_lx_size(tau, rank - 2) != used) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "torch.ormqr: tau.shape[-1] must be equal to min(other.shape[%d], input.shape[-1])",
+                    left ? -2 : -1);
+    return;
+  }
+  for (int64_t i = 0; i < rank - 2; ++i) {
+    if (tt_lx_size(tau, i) == tt_lx_size(a, i) && tt_lx_size(c, i) == tt_lx_size(a, i)) continue;
+    tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "torch.ormqr: Expected batch dimensions of tau and other to be equal to input.shape[:-2], but "
+        "dimension %lld has %lld and %lld for %lld",
+        (long long)i, (long long)tt_lx_size(tau, i), (long long)tt_lx_size(c, i),
+        (long long)tt_lx_size(a, i));
+    return;
+  }
+  V others[2] = {tau, c};
+  for (int i = 0; i < 2; ++i) {
+    if (tt_lx_dtype(others[i]) == tt_lx_dtype(a)) continue;
+    tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "torch.ormqr: Expected input and %s to have the same dtype, but input has dtype%s and %s has "
+        "dtype %s",
+        i ? "other" : "tau", tt_lx_torch_name(tt_lx_dtype(a)), i ? "other" : "tau",
+        tt_lx_torch_name(tt_lx_dtype(others[i])));
+    return;
+  }
+  if (!is_float_or_complex(tt_lx_dtype(a))) {
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"ormqr_cpu\" not implemented for '%s'",
+                    tt_lx_torch_name(tt_lx_dtype(a)));
+    return;
+  }
+  V operands[2] = {tt_lx_pad_dim(L, tt_lx_slice_dim(L, a, rank - 1, 0, used, 1), rank - 1, 0, m - used, 0),
+                   tau};
+  const int64_t matrix[2] = {m, m};
+  result_t result = shaped(a, tt_lx_dtype(a), 2, matrix);
+  tt_op_t* op = call(L, "tt.orgqr", 2, operands, 1, &result, 0, NULL);
+  if (!op) return;
+  V q = transpose ? adjoint(L, &op->results[0]) : &op->results[0];
+  tt_l_return(L, left ? tt_b_matmul(L->b, q, c) : tt_b_matmul(L->b, c, q));
+}
+
+// ---- LDL ---------------------------------------------------------------------------------------
+
+// (self, hermitian, check_errors) -> (LD, pivots, info)
+TT_LOWERING(linalg_ldl_factor_ex) {
+  V a = tt_l_tensor(L, 0);
+  if (!square(L, a, "torch.linalg.ldl_factor_ex") || !float_or_complex(L, a, "torch.linalg.ldl_factor_ex"))
+    return;
+  int64_t n = tt_lx_static_size(L, a, tt_lx_rank(a) - 1);
+  const int64_t matrix[2] = {n, n};
+  tt_dtype_t dtype = tt_lx_dtype(a);
+  result_t results[3] = {shaped(a, dtype, 2, matrix), shaped(a, TT_DTYPE_S32, 1, &n),
+                         shaped(a, TT_DTYPE_S32, 0, NULL)};
+  tt_attr_t attr = tt_attr_bool(TT_ATTR_HERMITIAN, tt_l_bool(L, 1, false) && tt_dtype_is_complex(dtype));
+  tt_op_t* op = call(L, "tt.ldl", 1, &a, 3, results, 1, &attr);
+  if (!op) return;
+  if (tt_l_bool(L, 2, false)) {
+    check_info(L, &op->results[2],
+               "torch.linalg.ldl_factor: The factorization could not be completed because the pivot {0} of D "
+               "is zero.");
+  }
+  for (int i = 0; i < 3; ++i) tt_l_return(L, &op->results[i]);
+}
+// (LD, pivots, B, hermitian)
+TT_LOWERING(linalg_ldl_solve) {
+  V ld = tt_l_tensor(L, 0), pivots = tt_l_tensor(L, 1), b = tt_l_tensor(L, 2);
+  if (!square(L, ld, "torch.linalg.ldl_solve") || !pivots || !b) return;
+  int64_t n = tt_lx_static_size(L, ld, tt_lx_rank(ld) - 1);
+  tt_lx_check_range(L, pivots, -n, n + 1, TT_INVALID_ARGUMENT,
+                    "torch.linalg.ldl_solve: the pivot {0} is out of range for LD");
+  V column = tt_lx_unsqueeze(L, pivots, tt_lx_rank(pivots));
+  broadcast_batches(L, &ld, &b);
+  V factors = ld;
+  broadcast_batches(L, &factors, &column);
+  if (!column) return;
+  V operands[3] = {ld, b, tt_lx_squeeze(L, column, tt_lx_rank(column) - 1)};
+  int64_t rank = tt_lx_rank(b);
+  const int64_t matrix[2] = {tt_lx_size(b, rank - 2), tt_lx_size(b, rank - 1)};
+  result_t result = shaped(b, tt_lx_dtype(b), 2, matrix);
+  tt_attr_t attr =
+      tt_attr_bool(TT_ATTR_HERMITIAN, tt_l_bool(L, 3, false) && tt_dtype_is_complex(tt_lx_dtype(ld)));
+  tt_op_t* op = call(L, "tt.ldl_solve", 3, operands, 1, &result, 1, &attr);
+  if (op) tt_l_return(L, &op->results[0]);
+}
+
 // ---- eigenvalues, singular values --------------------------------------------------------------
 
 TT_LOWERING(linalg_svd) {
@@ -588,52 +706,7 @@ TT_LOWERING(linalg_eigvals) {
   if (op) tt_l_return(L, &op->results[0]);
 }
 
-// ---- distances ---------------------------------------------------------------------------------
-
-// x1 [.., P, M], x2 [.., R, M]: differences [.., P, R, M].
-static V differences(tt_lower_t* L, V* x1, V* x2) {
-  broadcast_batches(L, x1, x2);
-  if (!*x1 || !*x2) return NULL;
-  int64_t rank = tt_lx_rank(*x1);
-  V values[2] = {tt_lx_unsqueeze(L, *x1, rank - 1), tt_lx_unsqueeze(L, *x2, rank - 2)};
-  tt_lx_broadcast(L, 2, values, TT_DTYPE_INVALID);
-  return SUB(values[0], values[1]);
-}
-TT_LOWERING(cdist_forward) {
-  V a = tt_l_tensor(L, 0), b = tt_l_tensor(L, 1), d = differences(L, &a, &b);
-  if (!d) return;
-  double p = tt_l_float(L, 2, 2);
-  int64_t last = tt_lx_rank(d) - 1;
-  V size = ABS(d);
-  if (p == 0)
-    tt_l_return(L, tt_b_reduce(L->b, TT_OP_ADD, CAST(NE(d, K(d, 0)), tt_lx_dtype(d)), 1, &last, false));
-  else if (p == 1) tt_l_return(L, tt_b_reduce(L->b, TT_OP_ADD, size, 1, &last, false));
-  else if (p == 2) tt_l_return(L, SQRT(tt_b_reduce(L->b, TT_OP_ADD, MUL(d, d), 1, &last, false)));
-  else if (isinf(p))
-    tt_l_return(L, tt_lx_size(d, last) ? tt_b_reduce(L->b, TT_OP_MAXIMUM, size, 1, &last, false)
-                                       : tt_b_reduce(L->b, TT_OP_ADD, size, 1, &last, false));
-  else {
-    V sum = tt_b_reduce(L->b, TT_OP_ADD, POW(size, K(size, p)), 1, &last, false);
-    tt_l_return(L, POW(sum, K(sum, 1 / p)));
-  }
-}
-// (grad [.., P, R], x1, x2, p, cdist) -> gradient of x1
-TT_LOWERING(cdist_backward) {
-  V grad = tt_l_tensor(L, 0), a = tt_l_tensor(L, 1), b = tt_l_tensor(L, 2), dist = tt_l_tensor(L, 4);
-  V d = differences(L, &a, &b);
-  if (!d || !grad || !dist) return;
-  double p = tt_l_float(L, 3, 2);
-  int64_t rank = tt_lx_rank(d), sum_over = rank - 2;
-  V g = tt_lx_broadcast_like(L, tt_lx_unsqueeze(L, grad, rank - 1), d),
-    r = tt_lx_broadcast_like(L, tt_lx_unsqueeze(L, dist, rank - 1), d);
-  V sign = tt_b_unary(L->b, TT_OP_SIGN, d), zero = K(d, 0), slope;
-  if (p == 0) slope = zero;
-  else if (p == 1) slope = sign;
-  else if (p == 2) slope = SEL(EQ(r, zero), zero, DIV(d, r));
-  else if (isinf(p)) slope = SEL(EQ(ABS(d), r), sign, zero);
-  else slope = SEL(EQ(r, zero), zero, MUL(MUL(sign, POW(ABS(d), K(d, p - 1))), POW(r, K(r, 1 - p))));
-  tt_l_return(L, tt_b_reduce(L->b, TT_OP_ADD, MUL(g, slope), 1, &sum_over, false));
-}
+// ---- least squares ----------------------------------------------------------------------------
 
 // (self, b, rcond?, driver?) -> (solution, residuals, rank, singular_values), all drivers by the singular values: the
 // solution of least norm. Residuals are given for every tall system, LAPACK's drivers give none of deficient rank.

@@ -393,6 +393,10 @@ tt_value_t* tt_lx_take(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_value_t* in
     slice[d] = d == dim ? 1 : tt_lx_size(v, d);
     if (d != dim) offsets[kept++] = d;
   }
+  if (tt_lx_size(v, dim) == 0) {  // nothing to take from: only an empty index is in range
+    for (int64_t d = 0; d < tt_lx_rank(v); ++d) slice[d] = tt_lx_size(d == dim ? index : v, d == dim ? 0 : d);
+    return tt_lx_full(L, tt_lx_dtype(v), v->type->rank, slice, 0);
+  }
   tt_gather_dims_t dims;
   memset(&dims, 0, sizeof(dims));
   dims.offset_dims = (tt_i64s_t){offsets, kept};

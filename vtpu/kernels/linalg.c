@@ -11,6 +11,7 @@ static tt_status_t linalg_encode(const tt_op_t* op, tt_arena_t* arena, tt_k_blob
   p->left_side = !(attr = tt_k_own_attr(op, TT_ATTR_LEFT_SIDE)) || attr->b;
   p->unit_diagonal = (attr = tt_k_own_attr(op, TT_ATTR_UNIT_DIAGONAL)) && attr->b;
   p->full_matrices = (attr = tt_k_own_attr(op, TT_ATTR_FULL_MATRICES)) && attr->b;
+  p->hermitian = (attr = tt_k_own_attr(op, TT_ATTR_HERMITIAN)) && attr->b;
   if (strcmp(tt_op_attr_text(op, TT_ATTR_CALL_TARGET_NAME), "Eigh") == 0) {   // "lower,sort,iterations,tolerance"
     p->vectors_first = 1;
     p->lower = tt_op_attr_text(op, TT_ATTR_BACKEND_CONFIG)[0] != '0';
@@ -50,6 +51,20 @@ static bool orgqr_supports(const tt_op_t* op, const char** why) {
   if (!linalg_supports(op, why)) return false;
   *why = "operands are (a, tau)";
   return op->operand_count == 2;
+}
+static bool ldl_supports(const tt_op_t* op, const char** why) {
+  if (!square_supports(op, why)) return false;
+  *why = "three results are expected";
+  return op->result_count == 3;
+}
+static bool ldl_solve_supports(const tt_op_t* op, const char** why) {
+  if (!square_supports(op, why)) return false;
+  *why = "operands are (ld, b, pivots), with as many rows in b and entries in pivots as ld has rows";
+  if (op->operand_count != 3) return false;
+  const tt_type_t *ld = op->operands[0]->type, *b = op->operands[1]->type, *pivots = op->operands[2]->type;
+  int64_t n = ld->dims[ld->rank - 1];
+  return b->rank == ld->rank && pivots->rank == ld->rank - 1 && b->dims[b->rank - 2] == n &&
+         pivots->dims[pivots->rank - 1] == n && tt_dtype_is_integer(pivots->dtype);
 }
 
 typedef struct batch_job_s {
@@ -101,10 +116,16 @@ TT_K_LINALG_EACH(F)
   CALL("lapack_" letter un "gqr_ffi", orgqr_supports, orgqr),             \
   CALL("lapack_" letter "getrf_ffi", two_results, lapack_getrf)
 const tt_k_op_t tt_k_linalg_table[] = {
-    {.name = "tt_k_any_cholesky__generic", .kind = TT_OP_CHOLESKY, .supports = square_supports, .encode = linalg_encode,
+    {.name = "tt_k_any_cholesky__generic",
+     .kind = TT_OP_CHOLESKY,
+     .supports = square_supports,
+     .encode = linalg_encode,
      .run = cholesky_run},
-    {.name = "tt_k_any_triangular_solve__generic", .kind = TT_OP_TRIANGULAR_SOLVE, .supports = square_supports,
-     .encode = linalg_encode, .run = triangular_solve_run},
+    {.name = "tt_k_any_triangular_solve__generic",
+     .kind = TT_OP_TRIANGULAR_SOLVE,
+     .supports = square_supports,
+     .encode = linalg_encode,
+     .run = triangular_solve_run},
     CALL("tt.cholesky", square_supports, cholesky),
     CALL("tt.lu", two_results, lu),
     CALL("tt.qr", two_results, qr),
@@ -113,6 +134,8 @@ const tt_k_op_t tt_k_linalg_table[] = {
     CALL("tt.eigh", square_supports, eigh),
     CALL("tt.svd", svd_supports, svd),
     CALL("tt.eig", square_supports, eig),
+    CALL("tt.ldl", ldl_supports, ldl),
+    CALL("tt.ldl_solve", ldl_solve_supports, ldl_solve),
     // the TPU compiler's own, which jax emits for TPUs
     NAMED_CALL("tpu_qr", "Qr", two_results, geqrf),
     NAMED_CALL("tpu_householder", "ProductOfElementaryHouseholderReflectors", orgqr_supports, orgqr),

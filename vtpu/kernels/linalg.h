@@ -20,6 +20,7 @@ struct tt_k_linalg_job_s {
 
 typedef struct tt_k_linalg_blob_s {
   int64_t lower, left_side, unit_diagonal, transpose, full_matrices;   // transpose: 0 no, 1 transposed, 2 adjoint
+  int64_t hermitian;
   int64_t vectors_first;     // eigh gives (v, w)
 } tt_k_linalg_blob_t;
 
@@ -31,7 +32,8 @@ static inline size_t tt_k_linalg_work(int64_t m, int64_t n, int64_t other) {
 
 // One entry an algorithm; both suffixes exist.
 #define TT_K_LINALG_EACH(F) \
-  F(cholesky) F(triangular_solve) F(lu) F(qr) F(geqrf) F(orgqr) F(eigh) F(svd) F(eig) F(lapack_getrf)
+  F(cholesky) F(triangular_solve) F(lu) F(qr) F(geqrf) F(orgqr) F(eigh) F(svd) F(eig) F(lapack_getrf) \
+  F(ldl) F(ldl_solve)
 #define F(name)                                                                          \
   void tt_k_##name##_r(const tt_k_linalg_job_t* job, int64_t index, void* work);         \
   void tt_k_##name##_c(const tt_k_linalg_job_t* job, int64_t index, void* work);

@@ -180,6 +180,166 @@ void FN(tt_k_lapack_getrf)(const tt_k_linalg_job_t* job, int64_t index, void* wo
   if (job->y_count > 2) FN(store_int)(job->y + 2, index, info);
 }
 
+// ---- LDL ---------------------------------------------------------------------------------------
+// Bunch and Kaufman's factors of the lower triangle, unblocked, with the choices of LAPACK's sytf2 (hetf2 if `her`)
+// so that pivots agree.
+static void FN(swap)(int64_t n, T* x, int64_t x_stride, T* y, int64_t y_stride) {
+  for (int64_t i = 0; i < n; ++i) {
+    T value = x[i * x_stride];
+    x[i * x_stride] = y[i * y_stride];
+    y[i * y_stride] = value;
+  }
+}
+static double FN(largest)(int64_t n, const T* x, int64_t stride, int64_t* at) {  // first of equals; n 0: 0
+  double largest = 0;
+  *at = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    double size = ABS1(x[i * stride]);
+    if (size <= largest) continue;  // NaN goes on
+    largest = size;
+    *at = i;
+    if (size != size) break;
+  }
+  return largest;
+}
+// The row to bring to the place of the pivot of step k, and the block's size.
+static int64_t FN(ldl_pivot)(int64_t n, const T* a, int64_t k, bool her, bool* zero, int64_t* block) {
+  const double alpha = (1 + sqrt(17.0)) / 8;
+  double diagonal = her ? fabs(RE(a[k * n + k])) : ABS1(a[k * n + k]);
+  int64_t row, at;
+  double column = FN(largest)(n - k - 1, a + (k + 1) * n + k, n, &row);
+  row += k + 1;
+  *block = 1;
+  *zero = !(fmax(diagonal, column) > 0) || diagonal != diagonal || column != column;
+  if (*zero || diagonal >= alpha * column) return k;
+  double widest = FN(largest)(row - k, a + row * n + k, 1, &at);
+  widest = fmax(widest, FN(largest)(n - row - 1, a + (row + 1) * n + row, n, &at));
+  if (diagonal >= alpha * column * (column / widest)) return k;
+  double other = her ? fabs(RE(a[row * n + row])) : ABS1(a[row * n + row]);
+  *block = other >= alpha * widest ? 1 : 2;
+  return row;
+}
+static void FN(ldl_exchange)(int64_t n, T* a, int64_t k, int64_t block, int64_t p, bool her) {
+  int64_t q = k + block - 1;  // rows and columns p > q change places
+  FN(swap)(n - p - 1, a + (p + 1) * n + q, n, a + (p + 1) * n + p, n);
+  FN(swap)(p - q - 1, a + (q + 1) * n + q, n, a + p * n + q + 1, 1);
+  FN(swap)(1, a + q * n + q, 1, a + p * n + p, 1);
+  if (block == 2) FN(swap)(1, a + (k + 1) * n + k, 1, a + p * n + k, 1);
+  if (!her) return;
+  for (int64_t j = q + 1; j < p; ++j) {
+    a[j * n + q] = CONJ(a[j * n + q]);
+    a[p * n + j] = CONJ(a[p * n + j]);
+  }
+  a[p * n + q] = CONJ(a[p * n + q]);
+}
+static void FN(ldl_eliminate_one)(int64_t n, T* a, int64_t k, bool her) {
+  T inverse = 1 / a[k * n + k];
+  for (int64_t i = k + 1; i < n; ++i) {
+    T factor = inverse * a[i * n + k];
+    for (int64_t j = k + 1; j <= i; ++j) a[i * n + j] -= factor * (her ? CONJ(a[j * n + k]) : a[j * n + k]);
+    if (her) a[i * n + i] = RE(a[i * n + i]);
+  }
+  for (int64_t i = k + 1; i < n; ++i) a[i * n + k] *= inverse;
+}
+static void FN(ldl_eliminate_two)(int64_t n, T* a, int64_t k, bool her) {
+  T below = a[(k + 1) * n + k];
+  double size = FN(abs_)(below);
+  // her: scaled by |below|, its phase apart; else scaled by below itself
+  T phase = her ? below / size : 1, scale = her ? (T)size : below;
+  T d11 = (her ? RE(a[(k + 1) * n + k + 1]) : a[(k + 1) * n + k + 1]) / scale;
+  T d22 = (her ? RE(a[k * n + k]) : a[k * n + k]) / scale;
+  T t = 1 / (d11 * d22 - 1) / scale;
+  for (int64_t j = k + 2; j < n; ++j) {
+    T first = a[j * n + k], second = a[j * n + k + 1];
+    T w1 = t * (d11 * first - phase * second), w2 = t * (d22 * second - CONJ(phase) * first);
+    T c1 = her ? CONJ(w1) : w1, c2 = her ? CONJ(w2) : w2;
+    for (int64_t i = j; i < n; ++i) a[i * n + j] -= a[i * n + k] * c1 + a[i * n + k + 1] * c2;
+    a[j * n + k] = w1;
+    a[j * n + k + 1] = w2;
+    if (her) a[j * n + j] = RE(a[j * n + j]);
+  }
+}
+void FN(tt_k_ldl)(const tt_k_linalg_job_t* job, int64_t index, void* work) {
+  const tt_k_linalg_blob_t* p = job->blob;
+  int64_t n = job->n, info = 0, block = 1;
+  bool her = p->hermitian != 0;
+  T* a = work;
+  FN(load)(job->x, index, n * n, a);
+  for (int64_t i = 0; i < n; ++i) {
+    for (int64_t j = i + 1; j < n; ++j) a[i * n + j] = 0;
+    if (her) a[i * n + i] = RE(a[i * n + i]);
+  }
+  for (int64_t k = 0; k < n; k += block) {
+    bool zero;
+    int64_t row = FN(ldl_pivot)(n, a, k, her, &zero, &block), pivot = block == 1 ? row + 1 : -(row + 1);
+    for (int64_t i = 0; i < block; ++i) FN(store_int)(job->y + 1, index * n + k + i, pivot);
+    if (zero) {
+      if (!info) info = k + 1;
+      continue;
+    }
+    if (row != k + block - 1) FN(ldl_exchange)(n, a, k, block, row, her);
+    if (block == 1) FN(ldl_eliminate_one)(n, a, k, her);
+    else FN(ldl_eliminate_two)(n, a, k, her);
+  }
+  FN(store)(job->y, index, n * n, a);
+  FN(store_int)(job->y + 2, index, info);
+}
+// Pivots that no factorisation gives make the solution NaN.
+void FN(tt_k_ldl_solve)(const tt_k_linalg_job_t* job, int64_t index, void* work) {
+  const tt_k_linalg_blob_t* blob = job->blob;
+  const tt_k_tensor_t *bt = job->x + 1, *pt = job->x + 2;
+  int64_t n = job->n, columns = bt->dims[bt->rank - 1], block;
+  bool her = blob->hermitian != 0, valid = true;
+  T *a = work, *b = a + n * n;
+  int64_t* pivots = (int64_t*)(b + n * columns);
+  FN(load)(job->x, index, n * n, a);
+  FN(load)(bt, index, n * columns, b);
+  for (int64_t i = 0; i < n; ++i) {
+    pivots[i] = tt_scalar_load_i64(
+        pt->dtype, (const char*)pt->data + (size_t)(index * n + i) * tt_dtype_bytes(pt->dtype));
+    valid &= pivots[i] != 0 && pivots[i] >= -n && pivots[i] <= n;
+  }
+  for (int64_t k = 0; valid && k < n; k += block) {  // L and D
+    block = pivots[k] > 0 ? 1 : 2;
+    if (k + block > n || (block == 2 && pivots[k + 1] > 0)) {
+      valid = false;
+      break;
+    }
+    int64_t row = (block == 1 ? pivots[k] : -pivots[k + 1]) - 1, last = k + block - 1;
+    if (row != last) FN(swap)(columns, b + last * columns, 1, b + row * columns, 1);
+    for (int64_t i = k + block; i < n; ++i) {
+      for (int64_t c = k; c <= last; ++c) FN(axpy)(columns, -a[i * n + c], b + c * columns, b + i * columns);
+    }
+    if (block == 1) {
+      T d = her ? RE(a[k * n + k]) : a[k * n + k];
+      for (int64_t c = 0; c < columns; ++c) b[k * columns + c] /= d;
+      continue;
+    }
+    T below = a[(k + 1) * n + k], above = her ? CONJ(below) : below;
+    T d1 = a[k * n + k] / above, d2 = a[(k + 1) * n + k + 1] / below, det = d1 * d2 - 1;
+    for (int64_t c = 0; c < columns; ++c) {
+      T first = b[k * columns + c] / above, second = b[(k + 1) * columns + c] / below;
+      b[k * columns + c] = (d2 * first - second) / det;
+      b[(k + 1) * columns + c] = (d1 * second - first) / det;
+    }
+  }
+  for (int64_t k = n - 1; valid && k >= 0; k -= block) {  // L^T, or its adjoint
+    block = pivots[k] > 0 ? 1 : 2;
+    if (k - block + 1 < 0) {
+      valid = false;
+      break;
+    }
+    for (int64_t c = k; c > k - block; --c) {
+      for (int64_t i = k + 1; i < n; ++i)
+        FN(axpy)(columns, -(her ? CONJ(a[i * n + c]) : a[i * n + c]), b + i * columns, b + c * columns);
+    }
+    int64_t row = (block == 1 ? pivots[k] : -pivots[k]) - 1;
+    if (row != k) FN(swap)(columns, b + k * columns, 1, b + row * columns, 1);
+  }
+  for (int64_t i = 0; !valid && i < n * columns; ++i) b[i] = (T)NAN;
+  FN(store)(job->y, index, n * columns, b);
+}
+
 // ---- Householder QR ----------------------------------------------------------------------------
 // A reflector H = I - tau v v^H, v[0] = 1, with H^H x = beta e1, beta real. x: `stride` apart; v[1..] replaces x[1..],
 // beta replaces x[0].
