@@ -1,4 +1,4 @@
-// embedding_bag and its gradients; histogram.
+// embedding_bag and its gradients.
 #include <math.h>
 #include <string.h>
 
@@ -141,70 +141,4 @@ TT_LOWERING(embedding_bag_scale_backward) {
   V result = tt_b_reduce(L->b, TT_OP_ADD, product, 1, &one, false);
   if (padding >= 0) result = SEL(EQ(index, tt_lx_splat_i64(L, index, padding)), K(result, 0), result);
   tt_l_return(L, CAST(result, tt_lx_dtype(grad)));
-}
-
-// ---- histogram ---------------------------------------------------------------------------------
-// Counts (or weights) between neighbouring edges, the last bin closed on both sides.
-static void histogram_of(tt_lower_t* L, V x, V edges, V weight, bool density) {
-  if (!x || !edges) return;
-  int64_t bins = tt_lx_static_size(L, edges, 0) - 1;
-  tt_dtype_t dtype = tt_lx_dtype(x);
-  x = tt_lx_flatten(L, x);
-  V place = SUB(tt_lx_search_sorted(L, edges, x, true),
-                tt_lx_splat_i64(L, tt_lx_full(L, TT_DTYPE_S64, 1, x ? x->type->dims : &bins, 0), 1));
-  V last = tt_lx_slice_dim(L, edges, 0, bins, bins + 1, 1);
-  V at_end = EQ(x, tt_lx_broadcast_like(L, last, x));
-  place = SEL(at_end, tt_lx_splat_i64(L, place, bins - 1), place);
-  place = SEL(LT(place, tt_lx_splat_i64(L, place, 0)), tt_lx_splat_i64(L, place, bins), place);
-  V updates = weight ? CAST(tt_lx_flatten(L, weight), dtype) : K(x, 1);
-  V counts = tt_lx_scatter_rows(L, TT_OP_ADD, tt_lx_full(L, dtype, 1, &bins, 0), place, updates, false);
-  if (density) {
-    V width = SUB(tt_lx_slice_dim(L, edges, 0, 1, bins + 1, 1), tt_lx_slice_dim(L, edges, 0, 0, bins, 1));
-    V total = tt_lx_broadcast_like(L, tt_lx_reduce_all(L, TT_OP_ADD, counts), counts);
-    counts = DIV(DIV(counts, total), width);
-  }
-  tt_l_return(L, counts);
-  tt_l_return(L, edges);
-}
-TT_LOWERING(histogram_count) {
-  V x = tt_l_tensor(L, 0);
-  if (!x) return;
-  if (!tt_dtype_is_float(tt_lx_dtype(x))) {
-    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"histogram_cpu\" not implemented for '%s'",
-                    tt_lx_torch_name(tt_lx_dtype(x)));
-    return;
-  }
-  int64_t bins = tt_l_int(L, 1, 100), points = bins + 1;
-  if (bins <= 0) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "torch.histogramdd(): bins %lld must be positive",
-                    (long long)bins);
-    return;
-  }
-  tt_dtype_t dtype = tt_lx_dtype(x);
-  V lo, hi;
-  const tt_larg_t* range =
-      2 < L->arg_count && L->args[2].kind == TT_ARG_FLOATS && L->args[2].count == 2 ? &L->args[2] : NULL;
-  if (range) {
-    lo = tt_b_scalar_f64(L->b, dtype, range->floats[0]);
-    hi = tt_b_scalar_f64(L->b, dtype, range->floats[1]);
-  } else if (tt_lx_numel(L, x) == 0) {
-    lo = tt_b_scalar_f64(L->b, dtype, 0);
-    hi = tt_b_scalar_f64(L->b, dtype, 1);
-  } else {
-    lo = tt_lx_reduce_all(L, TT_OP_MINIMUM, x);
-    hi = tt_lx_reduce_all(L, TT_OP_MAXIMUM, x);
-  }
-  V same = EQ(lo, hi), half = K(lo, 0.5), low = SEL(same, SUB(lo, half), lo);
-  hi = SEL(same, ADD(hi, half), hi);
-  const tt_type_t* type = tt_b_type(L->b, dtype, 1, &points);
-  if (!type) return;
-  V index = tt_b_iota(L->b, type, 0), steps = K(index, (double)bins);
-  V wide_lo = tt_lx_broadcast_like(L, low, index), wide_hi = tt_lx_broadcast_like(L, hi, index);
-  V step = DIV(SUB(wide_hi, wide_lo), steps);
-  V edges = SEL(LT(index, K(index, (double)(points / 2))), ADD(wide_lo, MUL(step, index)),
-                SUB(wide_hi, MUL(step, SUB(steps, index))));
-  histogram_of(L, x, edges, tt_l_tensor_or_null(L, 3), tt_l_bool(L, 4, false));
-}
-TT_LOWERING(histogram_edges) {
-  histogram_of(L, tt_l_tensor(L, 0), tt_l_tensor(L, 1), tt_l_tensor_or_null(L, 2), tt_l_bool(L, 3, false));
 }

@@ -97,6 +97,19 @@ TT_LOWERING(native_batch_norm) {
   tt_l_return(L, r.mean);
   tt_l_return(L, r.invstd);
 }
+// (input, weight?, bias?, running_mean, running_var, momentum, eps) -> (y, mean, invstd, reserve): training; the
+// reserve is for libraries that keep something between forward and backward.
+TT_LOWERING(batch_norm_with_update) {
+  batch_norm_t r =
+      batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2),
+                 tt_l_tensor(L, 3), tt_l_tensor(L, 4), true, tt_l_float(L, 5, 0.1), tt_l_float(L, 6, 1e-5));
+  if (r.running_mean) tt_l_write(L, 3, 0, r.running_mean);
+  if (r.running_var) tt_l_write(L, 4, 0, r.running_var);
+  tt_l_return(L, r.y);
+  tt_l_return(L, r.mean);
+  tt_l_return(L, r.invstd);
+  tt_l_return(L, empty_stat(L, TT_DTYPE_U8));
+}
 TT_LOWERING(native_batch_norm_no_stats) {
   batch_norm_t r =
       batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2), NULL, NULL,

@@ -421,15 +421,155 @@ static void adaptive_max(tt_lower_t* L, int n) {
 TT_LOWERING(adaptive_max_pool2d) { adaptive_max(L, 2); }
 TT_LOWERING(adaptive_max_pool3d) { adaptive_max(L, 3); }
 
-// (self, indices, output_size)
-TT_LOWERING(max_unpool2d) {
+static bool same_shape(V a, V b) {
+  bool same = tt_lx_rank(a) == tt_lx_rank(b);
+  for (int64_t d = 0; same && d < tt_lx_rank(a); ++d) same = tt_lx_size(a, d) == tt_lx_size(b, d);
+  return same;
+}
+
+// ---- unpooling ---------------------------------------------------------------------------------
+
+// (self, indices, output_size, ...)
+static void max_unpool(tt_lower_t* L, int n, const char* message) {
   V x = tt_l_tensor(L, 0), index = tt_l_tensor(L, 1);
   tt_i64s_t sizes = tt_l_ints(L, 2);
-  if (!x || !index || sizes.size != 2) return;
-  int64_t first = tt_lx_rank(x) - 2;
+  if (!x || !index) return;
+  int64_t rank = tt_lx_rank(x), first = rank - n, plane = 1;
+  if (tt_lx_dtype(index) != TT_DTYPE_S64) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "elements in indices should be type int64 but got: %s",
+                    tt_lx_torch_name(tt_lx_dtype(index)));
+    return;
+  }
+  if (sizes.size != (size_t)n) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "There should be exactly %d elements in output_size, but got %zu elements.", n,
+                    sizes.size);
+    return;
+  }
+  if (first < 1 || first > 2) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "Input to max_unpooling%dd should be a %dd or %dd Tensor, but got a tensor with dim %lld",
+                    n, n + 1, n + 2, (long long)rank);
+    return;
+  }
+  if (!same_shape(x, index)) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "Expected shape of indices to be same as that of the input tensor");
+    return;
+  }
   tt_dim_t dims[TT_MAX_RANK];
-  for (int64_t d = 0; d < tt_lx_rank(x); ++d) dims[d] = d < first ? tt_lx_size(x, d) : sizes.data[d - first];
-  tt_lx_check_index(L, index, 0, sizes.data[0] * sizes.data[1], "Found an invalid max index: {0}");
-  tt_l_return(L, scatter_plane(L, TT_OP_INVALID, x, index,
-                               tt_lx_full(L, tt_lx_dtype(x), (size_t)tt_lx_rank(x), dims, 0), 2));
+  for (int64_t d = 0; d < rank; ++d) dims[d] = d < first ? tt_lx_size(x, d) : sizes.data[d - first];
+  for (int i = 0; i < n; ++i) plane *= sizes.data[i];
+  tt_lx_check_range(L, index, 0, plane, n == 2 ? TT_OUT_OF_RANGE : TT_INVALID_ARGUMENT, message);
+  tt_l_return(
+      L, scatter_plane(L, TT_OP_INVALID, x, index, tt_lx_full(L, tt_lx_dtype(x), (size_t)rank, dims, 0), n));
 }
+TT_LOWERING(max_unpool2d) { max_unpool(L, 2, "Found an invalid max index: {0}"); }
+TT_LOWERING(max_unpool3d) { max_unpool(L, 3, "Found an invalid max index: {0}"); }
+
+// ---- fractional --------------------------------------------------------------------------------
+
+// Where the windows of one dimension begin, from a random number of each plane: [planes, out] (i64). The arithmetic is
+// the dtype's own, step by step, as on the CPU: it decides which window an element falls into.
+static V fractional_begin(tt_lower_t* L, V sample, int64_t in, int64_t out, int64_t size) {
+  if (!sample) return NULL;
+  tt_dtype_t dtype = tt_lx_dtype(sample);
+  tt_dim_t grid[2] = {tt_lx_size(sample, 0), out};
+  V place = tt_b_iota(L->b, tt_b_type(L->b, TT_DTYPE_S64, 2, grid), 1),
+    last = tt_lx_splat_i64(L, place, in - size);
+  if (out < 2) return last;
+  V u = tt_b_broadcast_to(L->b, tt_lx_unsqueeze(L, sample, 1), 2, grid);
+  V span = CAST(K(UP(u), (double)(in - size)), dtype), steps = CAST(K(UP(u), (double)(out - 1)), dtype);
+  V alpha = UP(CAST(DIV(UP(span), UP(steps)), dtype));
+  V ahead = CAST(ADD(UP(CAST(place, dtype)), UP(u)), dtype);
+  V from = CAST(CAST(MUL(UP(ahead), alpha), dtype), TT_DTYPE_S64),
+    offset = CAST(CAST(MUL(UP(u), alpha), dtype), TT_DTYPE_S64);
+  return SEL(EQ(place, tt_lx_splat_i64(L, place, out - 1)), last, SUB(from, offset));
+}
+
+// (self, kernel_size, output_size, random_samples [N, C, n]) -> (output, indices)
+static void fractional_max_pool(tt_lower_t* L, int n) {
+  V x = tt_l_tensor(L, 0), samples = tt_l_tensor(L, 3);
+  tt_i64s_t size = tt_l_ints(L, 1), out = tt_l_ints(L, 2);
+  if (!x || !samples) return;
+  int64_t rank = tt_lx_rank(x), first = rank - n, planes = 1, plane = 1, taken = 1, places = 1, in[3];
+  tt_dim_t dims[TT_MAX_RANK];
+  for (int64_t d = 0; d < first; ++d) planes *= dims[d] = tt_lx_static_size(L, x, d);
+  for (int i = 0; i < n; ++i) {
+    plane *= in[i] = tt_lx_static_size(L, x, first + i);
+    taken *= dims[first + i] = out.data[i];
+    places *= size.data[i];
+  }
+  if (places > MAX_UNROLLED) {
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "fractional_max_pool: a window of %lld places (at most %d)",
+                    (long long)places, MAX_UNROLLED);
+    return;
+  }
+  if (planes * taken == 0) {
+    tt_l_return(L, tt_lx_full(L, tt_lx_dtype(x), (size_t)rank, dims, 0));
+    tt_l_return(L, tt_lx_full(L, TT_DTYPE_S64, (size_t)rank, dims, 0));
+    return;
+  }
+  tt_dim_t lines[2] = {planes, plane}, numbers[2] = {tt_lx_numel(L, samples) / n, n}, grid[4] = {planes},
+           flat[2] = {planes, taken};
+  V values = tt_b_reshape(L->b, x, 2, lines), begin[3];
+  samples = tt_lx_slice_dim(L, tt_b_reshape(L->b, samples, 2, numbers), 0, 0, planes, 1);
+  for (int i = 0; i < n; ++i) grid[i + 1] = out.data[i];
+  for (int i = 0; i < n; ++i) {
+    int column = n == 2 ? 1 - i : i;  // two dimensions: width first
+    V line = tt_lx_squeeze(L, tt_lx_slice_dim(L, samples, 1, column, column + 1, 1), 1);
+    const int64_t along[2] = {0, i + 1};
+    begin[i] = tt_b_broadcast_in_dim(L->b, fractional_begin(L, line, in[i], out.data[i], size.data[i]),
+                                     (size_t)n + 1, grid, along);
+  }
+  V best = NULL, index = NULL;
+  for (int64_t k = 0; k < places; ++k) {
+    int64_t at[3], rest = k;
+    for (int i = n - 1; i >= 0; --i) {
+      at[i] = rest % size.data[i];
+      rest /= size.data[i];
+    }
+    V here = NULL;
+    for (int i = 0; i < n; ++i) {
+      V position = ADD(begin[i], tt_lx_splat_i64(L, begin[i], at[i]));
+      here = here ? ADD(MUL(here, tt_lx_splat_i64(L, here, in[i])), position) : position;
+    }
+    here = tt_b_reshape(L->b, here, 2, flat);
+    V value = tt_lx_gather_along(L, values, 1, here);
+    if (!best) {
+      best = value;
+      index = here;
+      continue;
+    }
+    V better = OR(GT(value, best), NE(value, value));
+    best = SEL(better, value, best);
+    index = SEL(better, here, index);
+  }
+  tt_l_return(L, tt_b_reshape(L->b, best, (size_t)rank, dims));
+  tt_l_return(L, tt_b_reshape(L->b, index, (size_t)rank, dims));
+}
+TT_LOWERING(fractional_max_pool2d) { fractional_max_pool(L, 2); }
+TT_LOWERING(fractional_max_pool3d) { fractional_max_pool(L, 3); }
+
+// (grad_output, self, kernel_size, output_size, indices)
+static void fractional_max_pool_backward(tt_lower_t* L, int n) {
+  V grad = tt_l_tensor(L, 0), x = tt_l_tensor(L, 1), index = tt_l_tensor(L, 4);
+  tt_i64s_t out = tt_l_ints(L, 3);
+  if (!grad || !x || !index) return;
+  int64_t rank = tt_lx_rank(x), first = rank - n, plane = 1;
+  bool fits = first >= 1 && tt_lx_rank(grad) == rank && same_shape(grad, index);
+  for (int64_t d = 0; fits && d < rank; ++d)
+    fits = tt_lx_size(grad, d) == (d < first ? tt_lx_size(x, d) : out.data[d - first]);
+  if (!fits) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "fractional_max_pool%dd_backward(): gradOutput sizes unexpected", n);
+    return;
+  }
+  for (int i = 0; i < n; ++i) plane *= tt_lx_static_size(L, x, first + i);
+  tt_lx_check_range(L, index, 0, plane, TT_INVALID_ARGUMENT,
+                    "fractional_max_pool_backward: index {0} is out of range");
+  V dx = scatter_plane(L, TT_OP_ADD, UP(grad), index, x, n);
+  tt_l_return(L, CAST(dx, tt_lx_dtype(grad)));
+}
+TT_LOWERING(fractional_max_pool2d_backward) { fractional_max_pool_backward(L, 2); }
+TT_LOWERING(fractional_max_pool3d_backward) { fractional_max_pool_backward(L, 3); }

@@ -103,6 +103,42 @@ static void count_nonzero_over(tt_lower_t* L, uint32_t dim_arg) {
 }
 TT_LOWERING(count_nonzero) { count_nonzero_over(L, 1); }
 
+// ---- hash --------------------------------------------------------------------------------------
+// (self, dim, keepdim, mode): mode 0 is the exclusive or of the bits of 64-bit values (floats as f64).
+TT_LOWERING(hash_tensor) {
+  V x = tt_l_tensor(L, 0);
+  if (!x) return;
+  tt_dtype_t dtype = tt_lx_dtype(x);
+  if (tt_dtype_is_complex(dtype)) {
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"xor_sum_cpu\" not implemented for '%s'",
+                    tt_lx_torch_name(dtype));
+    return;
+  }
+  size_t count;
+  int64_t dims[TT_MAX_RANK], rank = tt_lx_rank(x);
+  dims_of(L, 1, x, &count, dims);
+  if (tt_dtype_is_float(dtype)) x = tt_b_bitcast(L->b, CAST(x, TT_DTYPE_F64), TT_DTYPE_U64);
+  else if (dtype != TT_DTYPE_U64) x = tt_b_bitcast(L->b, CAST(x, TT_DTYPE_S64), TT_DTYPE_U64);
+  if (rank == 0) {
+    tt_l_return(L, x);
+    return;
+  }
+  V none = tt_b_scalar_i64(L->b, TT_DTYPE_U64, 0);
+  tt_op_t* op = tt_b_reduce_general(L->b, 1, &x, &none, count, dims);
+  if (!op) return;
+  tt_block_t* saved = tt_b_region_begin(L->b, op, 0, 0, NULL);
+  V both = XOR(tt_b_region_arg(op, 0, 0), tt_b_region_arg(op, 0, 1));
+  tt_b_region_end(L->b, saved, 1, &both);
+  V result = &op->results[0];
+  if (tt_l_bool(L, 2, false)) {
+    tt_dim_t kept[TT_MAX_RANK];
+    for (int64_t d = 0; d < rank; ++d) kept[d] = tt_lx_size(x, d);
+    for (size_t i = 0; i < count; ++i) kept[dims[i]] = 1;
+    result = tt_b_reshape(L->b, result, (size_t)rank, kept);
+  }
+  tt_l_return(L, result);
+}
+
 // ---- extrema -----------------------------------------------------------------------------------
 static bool check_not_empty(tt_lower_t* L, V x, size_t count, const int64_t* dims, bool all,
                             const char* name) {
@@ -317,6 +353,33 @@ TT_LOWERING(linalg_vector_norm) {
 }
 TT_LOWERING(norm) { norm_over(L, tt_l_float(L, 1, 2), 2, tt_l_bool(L, 3, false), 4, "norm()"); }
 TT_LOWERING(norm_all) { norm_over(L, tt_l_float(L, 1, 2), 99, false, 2, "norm()"); }
+
+// (self, p, dim, maxnorm): slices along dim with a larger norm are scaled down to it.
+TT_LOWERING(renorm) {
+  V x = tt_l_tensor(L, 0);
+  if (!x) return;
+  int64_t dim = tt_l_dim(L, tt_l_int(L, 2, 0), tt_lx_rank(x)), dims[TT_MAX_RANK];
+  double p = tt_l_float(L, 1, 2), most = tt_l_float(L, 3, 1);
+  tt_dtype_t dtype = tt_lx_dtype(x);
+  if (!tt_dtype_is_float(tt_dtype_real_part(dtype))) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "linalg.vector_norm: Expected a floating point or complex tensor as input. Got %s",
+                    tt_lx_torch_name(dtype));
+    return;
+  }
+  size_t count = 0;
+  for (int64_t d = 0; d < tt_lx_rank(x); ++d) {
+    if (d != dim) dims[count++] = d;
+  }
+  if (tt_lx_numel(L, x) == 0) {
+    tt_l_return(L, x);
+    return;
+  }
+  V norm = vector_norm(L, x, p, count, dims, true, tt_l_accumulate(tt_dtype_real_part(dtype)));
+  V scale = SEL(GT(norm, K(norm, most)), DIV(K(norm, most), ADD(norm, K(norm, 1e-7))), K(norm, 1));
+  V factor = UP(CAST(scale, dtype));  // rounded to the dtype before it is used
+  tt_l_return(L, CAST(MUL(UP(x), spread(L, factor, UP(x))), dtype));
+}
 
 static V mean_kept(tt_lower_t* L, V x, size_t count, const int64_t* dims) {
   V total = reduce(L, TT_OP_ADD, x, count, dims, true);
