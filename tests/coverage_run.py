@@ -181,7 +181,7 @@ def main():
     parser.add_argument("--count", type=int, default=3)
     parser.add_argument("--spread", action="store_true")
     parser.add_argument("--again", default="")
-    parser.add_argument("--mode", default="", help="grad, forward, inplace or out; default by dtype")
+    parser.add_argument("--mode", default="", help="grad, forward, inplace, out or edges; default by dtype")
     parser.add_argument("--slice", default="")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--no-run", action="store_true")
