@@ -357,7 +357,9 @@ tt_status_t tt_build_finish(tt_build_t* build, const char* name, tt_eager_progra
   tt_status_t status = TT_OK_STATUS;
   if (outputs.count || has_effects(build)) {
     tt_program_options_t options = {.device = (size_t)build->frame->device,
-                                    .matmul_passes = build->target.matmul_passes};
+                                    .matmul_passes = build->target.matmul_passes,
+                                    .emulate_float64 = build->target.dtype_support[TT_DTYPE_F64] ==
+                                                       TT_SUPPORT_EMULATED};
     status = tt_program_compile(build->frame->engine->client, build->module, &options, &program->executable);
   }
   if (!tt_status_is_ok(status)) {

@@ -160,6 +160,17 @@ static void close_engine(tt_engine_t* engine) {
   tt_free(engine);
 }
 
+// TORCH_TPU_EMULATE_FLOAT64=1: a TPU computes float64 and complex128 by pairs of float32, slowly (D12).
+static void allow_emulation(tt_target_t* target) {
+  static const tt_dtype_t wide[] = {TT_DTYPE_F64, TT_DTYPE_C128};
+  const char* text = getenv("TORCH_TPU_EMULATE_FLOAT64");
+  if (!text || strcmp(text, "1") != 0) return;
+  for (size_t i = 0; i < TT_ARRAY_LENGTH(wide); ++i) {
+    uint8_t* support = &target->dtype_support[wide[i]];
+    if (*support == TT_SUPPORT_REFUSED) *support = TT_SUPPORT_EMULATED;
+  }
+}
+
 static tt_status_t open_client(tt_engine_t* engine, const choice_t* choice) {
   engine->plugin = given_plugin;
   if (!engine->plugin) TT_RETURN_IF_ERROR(tt_rt_plugin_load(choice->path, &engine->plugin));
@@ -171,6 +182,7 @@ static tt_status_t open_client(tt_engine_t* engine, const choice_t* choice) {
   TT_RETURN_IF_ERROR(tt_rt_client_create(engine->plugin, options, option_count, &engine->client));
   engine->target = *tt_rt_client_target(engine->client);
   engine->is_vtpu = engine->target.is_vtpu;
+  allow_emulation(&engine->target);
   size_t count = tt_rt_client_device_count(engine->client);
   if (count == 0 || count > TT_MAX_DEVICES) {
     return tt_status_create(TT_FAILED_PRECONDITION, "the plugin %s offers %zu devices; 1 to %d are supported",

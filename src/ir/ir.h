@@ -295,6 +295,9 @@ const tt_attr_t* tt_composite_attr(const tt_op_t* op, tt_attr_name_t name);
 // The single op kind of a region {^bb(a, b): return op(a, b)} of a reducer, or TT_OP_INVALID.
 tt_op_kind_t tt_region_binary_kind(const tt_region_t* region);
 
+// Takes an op without users out of its block; its memory stays with the module.
+void tt_op_unlink(tt_op_t* op);
+
 // Walks every op, also in regions, in order; stops when the callback returns an error.
 typedef tt_status_t (*tt_op_visitor_t)(void* self, tt_op_t* op);
 tt_status_t tt_func_walk(tt_func_t* func, tt_op_visitor_t visit, void* self) TT_MUST_USE;

@@ -86,3 +86,11 @@ tt_op_kind_t tt_region_binary_kind(const tt_region_t* region) {
                  end->operand_count == 1 && end->operands[0] == &op->results[0];
   return returns ? op->kind : TT_OP_INVALID;
 }
+
+void tt_op_unlink(tt_op_t* op) {
+  if (op->prev) op->prev->next = op->next;
+  else op->block->first = op->next;
+  if (op->next) op->next->prev = op->prev;
+  else op->block->last = op->prev;
+  for (uint32_t i = 0; i < op->operand_count; ++i) --op->operands[i]->uses;
+}

@@ -13,9 +13,13 @@ void tt_target_vtpu(tt_target_t* target) {
   set_name(target, "vtpu");
   target->is_vtpu = true;
   target->checks = true;
-  target->int64_dot = true;
+  target->int64_dot = target->fft64 = true;
   for (int i = 1; i < TT_DTYPE_COUNT; ++i) target->dtype_support[i] = TT_SUPPORT_NATIVE;
 }
+
+// Custom calls that libtpu compiles by itself (tests/tpu).
+static const char* const tpu_calls[] = {"Sharding", "SPMDFullToShardShape", "SPMDShardToFullShape",
+                                        "Qr", "Eigh", "LuDecomposition", "tpu_custom_call", NULL};
 
 // What XLA's TPU compiler takes: it has no 64-bit float hardware and refuses the type in eager use, splits
 // 64-bit integers into pairs (dot and convolution on them are not compiled), and widens the small types.
@@ -28,8 +32,10 @@ static void tpu_table(tt_target_t* target, bool has_float8) {
     target->dtype_support[TT_DTYPE_F8E5M2] = target->dtype_support[TT_DTYPE_F8E4M3FN] = TT_SUPPORT_NATIVE;
   }
   target->dtype_support[TT_DTYPE_F64] = target->dtype_support[TT_DTYPE_C128] = TT_SUPPORT_REFUSED;
-  target->int64_dot = false;
+  target->int64_dot = target->fft64 = false;
   target->checks = false;
+  target->rounds_f32 = target->slow_compiles = true;
+  target->custom_calls = tpu_calls;
   target->matmul_passes = 1;
 }
 
@@ -44,7 +50,7 @@ tt_status_t tt_target_by_name(const char* name, tt_target_t* target) {
   if (strcmp(name, "foreign") == 0) {
     // An unknown PJRT plugin (a CPU or GPU one): every StableHLO dtype, none of our own entries.
     set_name(target, "foreign");
-    target->int64_dot = true;
+    target->int64_dot = target->fft64 = target->slow_compiles = true;
     for (int i = 1; i < TT_DTYPE_COUNT; ++i) target->dtype_support[i] = TT_SUPPORT_NATIVE;
     return TT_OK_STATUS;
   }

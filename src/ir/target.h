@@ -11,6 +11,11 @@ typedef struct tt_target_s {
   bool is_vtpu;                       // runs composites and vtpu-only entries natively
   bool checks;                        // tt.check is honoured
   bool int64_dot;                     // integer 64-bit dot and convolution
+  bool fft64;                         // Fourier transforms of float64 and complex128
+  bool rounds_f32;                    // float32 products take bfloat16 operands unless told a precision
+  bool slow_compiles;                 // a program costs a compile worth avoiding (anything but vtpu)
+  // Targets of custom calls that it has, NULL-terminated; NULL: any but our own "tt.*".
+  const char* const* custom_calls;
   uint8_t dtype_support[TT_DTYPE_COUNT];   // tt_support_t
   // What integers become where a float is wanted, PyTorch's default dtype; INVALID is F32.
   tt_dtype_t default_float;

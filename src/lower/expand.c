@@ -49,17 +49,9 @@ typedef struct walk_s {
   uint32_t made;
 } walk_t;
 
-static void unlink_op(tt_op_t* op) {
-  if (op->prev) op->prev->next = op->next;
-  else op->block->first = op->next;
-  if (op->next) op->next->prev = op->prev;
-  else op->block->last = op->prev;
-  for (uint32_t i = 0; i < op->operand_count; ++i) --op->operands[i]->uses;
-}
-
 static tt_status_t expand_op(walk_t* w, tt_op_t* op) {
   if (op->kind == TT_OP_CUSTOM_CALL && !strcmp(tt_op_attr_text(op, TT_ATTR_CALL_TARGET_NAME), "tt.check")) {
-    unlink_op(op);
+    tt_op_unlink(op);
     return TT_OK_STATUS;
   }
   if (op->kind != TT_OP_COMPOSITE || tt_op_attr(op, TT_ATTR_DECOMPOSITION)) return TT_OK_STATUS;

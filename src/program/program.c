@@ -6,6 +6,7 @@
 #include "base/hash.h"
 #include "base/thread.h"
 #include "cache/lru.h"
+#include "ir/legalise.h"
 #include "lower/lower.h"
 
 typedef struct program_s {
@@ -70,17 +71,21 @@ static tt_status_t compile(tt_rt_client_t* client, tt_module_t* module, const tt
                                              .device = options->device,
                                              .matmul_passes = options->matmul_passes};
   int64_t begin = tt_clock_ns();
-  tt_module_t* expanded = NULL;
+  tt_module_t *expanded = NULL, *legal = NULL;
+  const tt_target_t* target = tt_rt_client_target(client);
   tt_status_t status = TT_OK_STATUS;
 #ifdef TT_DEBUG
   status =
       tt_module_verify(module);  // our own bug if it fails: the reader of foreign text verifies for itself
 #endif
-  if (tt_status_is_ok(status) && !tt_rt_client_target(client)->is_vtpu)
+  if (tt_status_is_ok(status) && !target->is_vtpu) {
+    tt_legalise_options_t legalise = {options->matmul_passes, options->emulate_float64};
     status = tt_lower_expand(module, &expanded);
-  if (tt_status_is_ok(status))
-    status = tt_rt_compile(client, expanded ? expanded : module, &compile_options, out);
+    if (tt_status_is_ok(status)) status = tt_module_legalise(expanded, target, &legalise, &legal);
+  }
+  if (tt_status_is_ok(status)) status = tt_rt_compile(client, legal ? legal : module, &compile_options, out);
   tt_module_release(expanded);
+  tt_module_release(legal);
   atomic_fetch_add_explicit(&compiles, 1, memory_order_relaxed);
   atomic_fetch_add_explicit(&compile_ns, tt_clock_ns() - begin, memory_order_relaxed);
   return status;

@@ -1,4 +1,4 @@
-// The compile driver: module -> (expanded for foreign plugins) -> structural cache -> runtime.
+// The compile driver: module -> (expanded and made legal for foreign plugins) -> structural cache -> runtime.
 //
 // Invariants:
 //  P1 equal modules (tt_module_equal) for one client, device and options give one executable;
@@ -14,6 +14,7 @@
 typedef struct tt_program_options_s {
   size_t device;
   int matmul_passes;
+  bool emulate_float64;  // allowed on a device that only emulates it
 } tt_program_options_t;
 
 typedef struct tt_program_stats_s {

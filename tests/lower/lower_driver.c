@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "ir/legalise.h"
 #include "ir/text.h"
 #include "lower/lower.h"
 
@@ -244,5 +245,32 @@ done:
   tt_module_release(expanded);
   tt_arena_deinitialize(&arena);
   free(text);
+  return answer;
+}
+
+// StableHLO text made legal for a target of ir/target.h: "ok\n<text>" or "error CODE message".
+__attribute__((visibility("default"))) char* tt_driver_legalise(const char* text, const char* name,
+                                                                int passes, int emulate);
+char* tt_driver_legalise(const char* text, const char* name, int passes, int emulate) {
+  tt_target_t target;
+  tt_legalise_options_t options = {passes, emulate};
+  tt_module_t *module = NULL, *legal = NULL;
+  tt_strbuf_t out;
+  tt_strbuf_initialize(&out);
+  tt_status_t status = tt_target_by_name(name, &target);
+  if (tt_status_is_ok(status)) status = tt_module_parse(text, strlen(text), &module);
+  if (tt_status_is_ok(status)) status = tt_module_legalise(module, &target, &options, &legal);
+  if (tt_status_is_ok(status)) status = tt_module_verify(legal);
+  if (tt_status_is_ok(status)) status = tt_module_print(legal, TT_PRINT_DEFAULT, &out);
+  char* answer = malloc((tt_status_is_ok(status) ? out.size : strlen(tt_status_message(status))) + 128);
+  if (tt_status_is_ok(status)) {
+    sprintf(answer, "ok\n%.*s", (int)out.size, out.data);
+  } else {
+    sprintf(answer, "error %s %s", tt_status_code_name(tt_status_code(status)), tt_status_message(status));
+    tt_status_free(status);
+  }
+  tt_strbuf_deinitialize(&out);
+  tt_module_release(module);
+  tt_module_release(legal);
   return answer;
 }
