@@ -76,8 +76,15 @@ tsan: $(VENV)/.base
 	$(NINJA) -C build/tsan
 	cd build/tsan && $(CTEST) --output-on-failure -j $(JOBS)
 
-wheel: $(VENV)/.base
-	$(PY) -m pip wheel -q --no-build-isolation --no-deps -w dist .
+# Source archive, a wheel built from it, its platform tag as auditwheel confirms it (torch's libraries come with torch).
+$(VENV)/.wheel: $(VENV)/.base
+	tools/environment.sh wheel $(VENV)
+wheel: $(VENV)/.wheel
+	rm -rf dist build/wheel-plain
+	$(PY) -c 'import scikit_build_core.build as b; b.build_sdist("dist")'
+	$(PY) -m pip wheel -q --no-build-isolation --no-deps -w build/wheel-plain dist/torch_tpu_c-*.tar.gz
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" $(PY) -m auditwheel repair --exclude libtorch.so --exclude libtorch_cpu.so --exclude libc10.so \
+	  -w dist build/wheel-plain/torch_tpu_c-*.whl
 	tools/check-wheel.sh dist
 
 bench: $(VENV)/.test build

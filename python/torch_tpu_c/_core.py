@@ -29,6 +29,11 @@ def directory() -> str | None:
     return None
 
 
+def tool_directories() -> list:
+    """Where the command-line tools may be: beside the libraries (wheel), or in the build's own folder."""
+    return [place for folder in _directories() for place in (folder, os.path.join(folder, "tools"))]
+
+
 def missing() -> str | None:
     if directory() is not None:
         return None
