@@ -6,6 +6,7 @@ import atexit
 import importlib.abc
 import importlib.machinery
 import sys
+import warnings
 
 _pending: dict = {}
 
@@ -54,8 +55,10 @@ def install(torch) -> None:
     after_import("torch._dynamo.device_interface", _dynamo_interface)
     after_import("torch._inductor.compile_fx", _inductor_refusal)
     after_import("torch._prims.rng_prims", _checkpoint_rng)
+    after_import("torch.nn.attention.flex_attention", _flex_attention)
     after_import("torch._subclasses.fake_impls", _fake_attention)
     _autocast_dtype(torch)
+    _module_conversion(torch)
     _multiprocessing(torch)
     _dlpack(torch)
 
@@ -123,6 +126,54 @@ def _fake_attention(module) -> None:
             dense(x) if wanted and x is not None else None
             for x, wanted in zip((query, key, value, attn_bias), mask)
         )
+
+
+def _flex_attention(module) -> None:
+    """torch admits a closed list of devices; its formulas run on any."""
+    check = module._validate_device
+
+    def _validate_device(query, key, value):
+        if query.device.type != "tpu":
+            check(query, key, value)
+
+    module._validate_device = _validate_device
+
+
+def _module_conversion(torch) -> None:
+    """Module.to() between tpu and another device keeps its Parameter objects.
+
+    torch exchanges the data of a parameter where both tensors are of devices that it knows, and else makes a new
+    Parameter: tied weights would come apart, and an optimizer made before would go on with the old ones.
+    """
+    Module, Parameter = torch.nn.Module, torch.nn.Parameter
+    apply = Module._apply
+
+    def _apply(self, fn, recurse=True):
+        if getattr(fn, "keeps_parameters", False):   # within the outermost call
+            return apply(self, fn, recurse)
+
+        def convert(tensor):
+            found = fn(tensor)
+            kinds = {tensor.device.type, getattr(getattr(found, "device", None), "type", None)}
+            if type(tensor) is not Parameter or type(found) not in (torch.Tensor, Parameter) or len(kinds) < 2 or "tpu" not in kinds:
+                return found
+            grad, tensor.grad = tensor.grad, None
+            try:
+                torch.utils.swap_tensors(tensor, Parameter(found, tensor.requires_grad))
+            except RuntimeError as error:   # somebody else holds the tensor's inside, as a graph of autograd does
+                tensor.grad = grad
+                warnings.warn(
+                    "Module.to: a parameter is in use elsewhere and becomes a new Parameter; weights tied to it come "
+                    f"apart, optimizers keep the old one ({error})", stacklevel=4)
+                return found
+            tensor.grad = None if grad is None else fn(grad)
+            return tensor
+
+        convert.keeps_parameters = True
+        return apply(self, convert, recurse)
+
+    _apply.__doc__ = apply.__doc__
+    Module._apply = _apply
 
 
 def _checkpoint_rng(module) -> None:
