@@ -19,12 +19,16 @@ TT_API void tt_graph_release(tt_graph_t* graph);
 // A tensor input (dense logical values; any strides at the call).
 TT_API_MUST_USE tt_status_t tt_graph_input(tt_graph_t* graph, tt_dtype_t dtype, size_t rank, const int64_t* sizes,
                                            int32_t* out_value);
-// A run-time number as a 0-d value: dtype S64 or F64 (learning rates, SymInts used as data).
+// A run-time number as a 0-d value: dtype S64 or F64 (learning rates, SymInts used as data). It may stand for a tensor
+// (weak in promotion) and for a Scalar that tt_graph_value_args allows.
 TT_API_MUST_USE tt_status_t tt_graph_scalar(tt_graph_t* graph, tt_dtype_t dtype, int32_t* out_value);
 // One op; tensors in args carry graph_value. Results are TENSOR (integer = value id, dtype, rank, sizes), INT or NONE.
 // Mutated arguments (WRITTEN) are not allowed: graphs are functional.
 TT_API_MUST_USE tt_status_t tt_graph_call(tt_graph_t* graph, size_t op, uint32_t arg_count, const tt_arg_t* args,
                                           tt_result_t* results, uint32_t capacity, uint32_t* out_count);
+// Bit i: Scalar argument i of the op may be a run-time number. The special numbers -2 -1 -0.5 0 0.5 1 2 3 should still
+// be given as constants: some ops mean something else by them (beta 0 ignores a NaN).
+TT_API uint32_t tt_graph_value_args(size_t op);
 TT_API_MUST_USE tt_status_t tt_graph_output(tt_graph_t* graph, int32_t value);
 // The value is written into the tensor passed as input `input_value` (its buffer is donated where allowed).
 TT_API_MUST_USE tt_status_t tt_graph_output_into(tt_graph_t* graph, int32_t value, int32_t input_value);

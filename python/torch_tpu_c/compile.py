@@ -3,9 +3,9 @@
     FX graph (symbolic) ─ one walk per binding of its symbols ─> core graph ─> executable
 
 A graph is walked at its first call and at the first call of each new binding; the walk is an interpretation in which
-tensors are values of the core's graph and everything else is a Python number. What AOTAutograd makes functional
-stays functional: mutations and aliases are its business. Graphs that hold calls of other libraries' ops or
-higher-order ops run op by op.
+tensors are values of the core's graph and everything else is a Python number, or a run-time parameter where a number is
+only data (numbers.py). What AOTAutograd makes functional stays functional: mutations and aliases are its business. At
+ops whose result sizes depend on data, other libraries' ops and higher-order ops the graph is cut (pieces.py).
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import re
 import torch
 
 from . import graph as core_graph
+from . import numbers, pieces
 from .dtypes import FROM_CORE, TO_CORE
 
 _numbers = itertools.count()
@@ -45,14 +46,8 @@ def decompositions() -> dict:
     return {
         op: function
         for op, function in decomposition_table.items()
-        if isinstance(op, torch._ops.OpOverload) and op not in _BUILT_IN and core_graph.find(op_name(op)) is None
+        if isinstance(op, torch._ops.OpOverload) and op not in _BUILT_IN and core_graph.find(numbers.op_name(op)) is None
     }
-
-
-def op_name(op) -> str:
-    """Name in the core's table: "add.Tensor", "relu"."""
-    name = op._schema.name.removeprefix("aten::")
-    return f"{name}.{op._schema.overload_name}" if op._schema.overload_name else name
 
 
 class Unsupported(NotImplementedError):
@@ -77,86 +72,87 @@ class _Compiled:
         self.options = options
         self.name = f"graph{next(_numbers)}"
         self.plans: dict = {}
-        self.placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-        self.symbols = [
-            index for index, node in enumerate(self.placeholders) if not isinstance(node.meta.get("val"), torch.Tensor)
-        ]
-        self.opaque = _opaque(module)
+        self.pieces = None
+        if pieces.cuts(module, _BUILT_IN):
+            self.pieces = pieces.Pieces(module, _BUILT_IN, functools.partial(_Compiled, options=options))
+            return
+        self.numbers = numbers.Numbers(module, _SPECIAL)
+        self.placeholders = self.numbers.placeholders
+        # Numbers, and tensors with a symbol in their sizes that no number says (pieces of graphs).
+        self.symbols, self.shapes = [], []
+        said: set = set()
+        for index, node in enumerate(self.placeholders):
+            value = node.meta.get("val")
+            if numbers.is_number(node):
+                said |= value.node.expr.free_symbols
+            if not isinstance(value, torch.Tensor) and (not numbers.is_number(node) or node in self.numbers.known):
+                self.symbols.append(index)
+        for index, node in enumerate(self.placeholders):
+            if numbers.free_symbols(node.meta.get("val")) - said:
+                self.shapes.append(index)
 
     def __call__(self, args):
-        if self.opaque:
-            return torch.fx.Interpreter(self.module).run(*args)
+        if self.pieces is not None:
+            return self.pieces(args)
         key = tuple(args[index] for index in self.symbols)
+        found, folded = None, ()
+        if self.shapes:
+            key += tuple(args[index].shape for index in self.shapes)
+        if self.numbers.any:
+            found = self.numbers.evaluate(args)
+            folded = self.numbers.folded(found)
+            key += folded
         try:
             plan = self.plans.get(key)
         except TypeError:   # an argument that is no number (an opaque object): op by op
-            self.opaque = "argument"
             return torch.fx.Interpreter(self.module).run(*args)
         if plan is None:
-            plan = self.plans[key] = _Walk(self, args).plan
-        return plan.run(args)
+            plan = self.plans[key] = _Walk(self, args, found, folded).plan
+        return plan.run(args, found)
 
     def texts(self) -> list:
         """StableHLO text of each binding's program (option keep_text)."""
+        if self.pieces is not None:
+            return [text for piece in self.pieces.compiled for text in piece.texts()]
         return [plan.executable.text for plan in self.plans.values() if plan.executable is not None]
-
-
-def _opaque(module) -> str | None:
-    """Name of a call that cannot be part of a program, or None."""
-    for node in module.graph.nodes:
-        if node.op in ("call_module", "call_method"):
-            return str(node.target)
-        if node.op == "get_attr" and isinstance(_attribute(module, node.target), torch.nn.Module):
-            return str(node.target)
-        if node.op == "call_function":
-            target = node.target
-            if isinstance(target, torch._ops.HigherOrderOperator):
-                return str(target)
-            if isinstance(target, torch._ops.OpOverload) and target.namespace not in ("aten", "prims"):
-                return str(target)
-    return None
-
-
-def _attribute(module, path):
-    for part in path.split("."):
-        module = getattr(module, part)
-    return module
 
 
 class _Plan:
     """How a call's arguments become the program's, and its outputs the call's."""
 
-    __slots__ = ("executable", "inputs", "constants", "device", "outputs")
+    __slots__ = ("executable", "inputs", "constants", "device", "outputs", "ints", "floats")
 
-    def run(self, args):
+    def run(self, args, numbers=None):
         if self.executable is None:
             made = ()
         else:
             inputs = [args[index] for index in self.inputs]
             if self.constants:
                 inputs += self.constants
+            ints = [numbers[node] for node in self.ints] if self.ints else []
+            floats = [float(numbers[node]) for node in self.floats] if self.floats else []
             made = torch.ops.tpu_c.graph_run.default(
-                self.executable.handle, inputs, [], [], self.device, self.executable.outputs
+                self.executable.handle, inputs, ints, floats, self.device, self.executable.outputs
             )
-        return [step(args, made) for step in self.outputs]
+        return [step(args, made, numbers) for step in self.outputs]
 
 
 class _Output:
-    """One result of the call: an argument, a result of the program or a view (sizes, strides, offset) of one."""
+    """One result of the call: an argument, a number, a result of the program or a view (sizes, strides, offset) of one."""
 
-    __slots__ = ("reads_args", "index", "order", "cpu", "constant", "view")
+    __slots__ = ("reads_args", "index", "order", "cpu", "constant", "number", "view")
 
-    def __init__(self, *, argument=None, made=None, order=None, cpu=False, constant=None, view=None):
+    def __init__(self, *, argument=None, made=None, order=None, cpu=False, constant=None, number=None, view=None):
         self.reads_args = argument is not None
         self.index = argument if argument is not None else made
-        self.order, self.cpu, self.constant, self.view = order, cpu, constant, view
+        self.order, self.cpu, self.constant, self.number, self.view = order, cpu, constant, number, view
 
     def viewed(self, view):
         return _Output(made=self.index, order=self.order, cpu=self.cpu, view=view)
 
-    def __call__(self, args, made):
+    def __call__(self, args, made, numbers):
         if self.index is None:
-            return self.constant
+            return self.constant if self.number is None else numbers[self.number]
         if self.reads_args:
             return args[self.index]
         tensor = made[self.index]
@@ -168,8 +164,9 @@ class _Output:
 
 
 class _Walk:
-    def __init__(self, compiled: _Compiled, args):
+    def __init__(self, compiled: _Compiled, args, found, folded):
         self.compiled = compiled
+        self.numbers = compiled.numbers
         self.module = compiled.module
         self.env: dict = {}
         self.binding: dict = {}
@@ -179,6 +176,14 @@ class _Walk:
         self.plan.inputs, self.plan.constants, self.plan.outputs = [], [], []
         self.plan.device = self.device
         self.plan.executable = None
+        self.plan.ints, self.plan.floats = self.numbers.ints, self.numbers.floats
+        for node in self.plan.ints:
+            self.env[node] = self.graph.scalar(TO_CORE[torch.int64])
+        for node in self.plan.floats:
+            self.env[node] = self.graph.scalar(TO_CORE[torch.float64])
+        self.folded = {(user, name): value for (user, name, *_), value in zip(self.numbers.places, folded) if value is not None}
+        if found is not None:
+            self.binding.update((node.meta["val"].node.expr, value) for node, value in found.items() if numbers.is_number(node))
         position = 0
         for node in self.module.graph.nodes:
             if node.op == "placeholder":
@@ -186,7 +191,7 @@ class _Walk:
                 position += 1
             elif node.op == "get_attr":
                 # FX keeps placeholders first: constants are passed behind the arguments.
-                value = _attribute(self.module, node.target)
+                value = pieces.attribute(self.module, node.target)
                 self.env[node] = self._input(value, None)
                 self.plan.constants.append(value)
             elif node.op == "output":
@@ -206,10 +211,14 @@ class _Walk:
         if isinstance(value, torch.Tensor):
             self.env[node] = self._input(value, index)
             self.plan.inputs.append(index)
+            for symbol, size in zip(node.meta["val"].shape, value.shape):
+                if isinstance(symbol, torch.SymInt):
+                    self.binding.setdefault(symbol.node.expr, size)
             return
-        symbol = node.meta.get("val")
-        if isinstance(symbol, (torch.SymInt, torch.SymFloat, torch.SymBool)):
-            self.binding[symbol.node.expr] = value
+        if numbers.is_number(node):
+            self.binding[node.meta["val"].node.expr] = value
+            if node not in self.numbers.known:
+                return
         self.env[node] = value
 
     # ---- nodes ------------------------------------------------------------------------------------
@@ -222,6 +231,8 @@ class _Walk:
 
     def _call(self, node):
         target = node.target
+        if node in self.env or (numbers.is_number(node) and node not in self.numbers.known) or node in self.numbers.checks:
+            return self.env.get(node)   # a number that is data, or a check on one
         args = [self._read(value) for value in node.args]
         kwargs = {name: self._read(value) for name, value in node.kwargs.items()}
         if target is operator.getitem:
@@ -233,7 +244,7 @@ class _Walk:
         special = _SPECIAL.get(target)
         if special is not None:
             return special(self, node, args, kwargs)
-        op = core_graph.find(op_name(target))
+        op = core_graph.find(numbers.op_name(target))
         if op is None:
             raise Unsupported(self._where(node, f"{target._schema.name}.{target._schema.overload_name or 'default'} has no kernel"))
         return self.lower(node, op, target._schema, args, kwargs)
@@ -269,6 +280,9 @@ class _Walk:
         if isinstance(kind, torch.OptionalType):
             kind = kind.getElementType()
         text = str(kind)
+        if isinstance(value, core_graph.Value) and text != "Tensor" and not isinstance(kind, torch.ListType):
+            constant = self.folded.get((node, argument.name))
+            return graph.tensor(value) if constant is None else graph.number(constant)
         if isinstance(kind, torch.ListType):
             if value is None:
                 return core_graph.Arg(kind=core_graph.NONE)
@@ -326,11 +340,14 @@ class _Walk:
 
     # ---- results ----------------------------------------------------------------------------------
     def _outputs(self, node):
-        values = node.args[0]
+        values = node.args[0]   # the outermost graph's is a list; one of a higher-order op may be a tensor alone
         items = values if isinstance(values, (list, tuple)) else [values]
         made: dict = {}
         bases = self._bases(items)
         for item in items:
+            if numbers.is_number(item) and item not in self.numbers.known:
+                self.plan.outputs.append(_Output(number=item))
+                continue
             value = self._read(item)
             if not isinstance(value, core_graph.Value):
                 self.plan.outputs.append(_Output(constant=value))
@@ -512,9 +529,50 @@ def _empty(walk, node, args, kwargs):
     """Uninitialised memory is zero."""
     fake = node.meta["val"]
     sizes = [walk._integer(size) for size in fake.shape]
+    if None in sizes:
+        raise Unsupported(walk._where(node, f"{node.target} of sizes {tuple(fake.shape)}"))
     return walk.lower(
         node, core_graph.find("full"), torch.ops.aten.full.default._schema, [sizes, 0], {"dtype": fake.dtype}
     )
+
+
+def _true_divide(walk, node, args, kwargs):
+    return walk.lower(node, core_graph.find("div.Tensor"), torch.ops.aten.div.Tensor._schema, args, kwargs)
+
+
+def _index_put(walk, node, args, kwargs):
+    """`x[mask] = value` with one value is a selection."""
+    aten = torch.ops.aten
+    if pieces.mask_and_value(node) is None:
+        return walk.lower(node, core_graph.find("index_put"), node.target._schema, args, kwargs)
+    target, (mask, *_), value = args[:3]
+    view, schema = core_graph.find("view"), aten.view.default._schema
+    if len(mask.sizes) < len(target.sizes):
+        ones = [1] * (len(target.sizes) - len(mask.sizes))
+        mask = walk.lower(node, view, schema, [mask, [*mask.sizes, *ones]], {})
+    mask = _convert(walk, node, mask, torch.bool)
+    if value.sizes:
+        value = walk.lower(node, view, schema, [value, []], {})
+    return walk.lower(node, core_graph.find("where.self"), aten.where.self._schema, [mask, value, target], {})
+
+
+def _check_scalar(walk, node, args, kwargs):
+    return node.target(*args, **kwargs)
+
+
+def _range(walk, node, args, kwargs):
+    """arange; with ends that are data, the range from 0 moved to its start."""
+    op, schema = core_graph.find(numbers.op_name(node.target)), node.target._schema
+    if not any(isinstance(value, core_graph.Value) for value in args):
+        return walk.lower(node, op, schema, args, kwargs)
+    aten, fake = torch.ops.aten, node.meta["val"]
+    step = args[2] if len(args) > 2 else 1
+    base = walk.lower(
+        node, core_graph.find("arange"), aten.arange.default._schema, [fake.shape[0]], {"dtype": torch.int64}
+    )
+    moved = walk.lower(node, core_graph.find("mul.Tensor"), aten.mul.Tensor._schema, [base, step], {})
+    moved = walk.lower(node, core_graph.find("add.Tensor"), aten.add.Tensor._schema, [moved, args[0]], {})
+    return _convert(walk, node, moved, fake.dtype)
 
 
 def _special_table() -> dict:
@@ -534,11 +592,13 @@ def _special_table() -> dict:
         aten._to_copy.default: _to_copy,
         prims.convert_element_type.default: _convert_element_type,
         prims.device_put.default: _same,
-        aten._assert_async.msg: _nothing,
-        aten._assert_async.default: _nothing,
-        aten._assert_scalar.default: _nothing,
+        aten._assert_scalar.default: _check_scalar,
+        aten.true_divide.Tensor: _true_divide,
+        aten.index_put.default: _index_put,
+        aten.arange.start: _range,
+        aten.arange.start_step: _range,
         aten._assert_tensor_metadata.default: _nothing,
-        aten.sym_constrain_range.default: _nothing,
+        aten.sym_constrain_range.default: _nothing,   # torch has checked the value where it was made
         aten.sym_constrain_range_for_size.default: _nothing,
         aten.empty.memory_format: _empty,
         aten.empty_like.default: _empty,

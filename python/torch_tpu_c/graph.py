@@ -70,6 +70,15 @@ class Result(ctypes.Structure):
     ]
 
 
+class Info(ctypes.Structure):
+    _fields_ = [
+        ("functional", ctypes.c_char_p), ("out", ctypes.c_char_p), ("inplace", ctypes.c_char_p), ("flags", ctypes.c_uint32),
+    ]
+
+
+SIZED = 1 << 3   # tt_aten_flags_t
+
+
 def _lib():
     lib = _core.core()
     if not hasattr(lib, "_tt_graph_ready"):
@@ -80,6 +89,8 @@ def _lib():
             ("tt_graph_release", None, [p]),
             ("tt_graph_input", status, [p, ctypes.c_int, ctypes.c_size_t, pointer(ctypes.c_int64), pointer(i32)]),
             ("tt_graph_scalar", status, [p, ctypes.c_int, pointer(i32)]),
+            ("tt_graph_value_args", u32, [ctypes.c_size_t]),
+            ("tt_aten_info", pointer(Info), [ctypes.c_size_t]),
             ("tt_graph_call", status, [p, ctypes.c_size_t, u32, pointer(Arg), pointer(Result), u32, pointer(u32)]),
             ("tt_graph_output", status, [p, i32]),
             ("tt_graph_location", None, [p, ctypes.c_char_p, ctypes.c_int, ctypes.c_char_p]),
@@ -97,6 +108,16 @@ def find(name: str) -> int | None:
     """Number of an op of the table by any of its names ("add.Tensor"), or None."""
     index = _core.core().tt_aten_find(name.encode())
     return None if index == ABSENT else index
+
+
+def value_arguments(op: int) -> int:
+    """Bit i: Scalar argument i may be a run-time number."""
+    return _lib().tt_graph_value_args(op)
+
+
+def is_sized(op: int) -> bool:
+    """The sizes of its results depend on data."""
+    return bool(_lib().tt_aten_info(op).contents.flags & SIZED)
 
 
 class Value:
@@ -141,6 +162,12 @@ class Graph:
         dims = (ctypes.c_int64 * max(len(sizes), 1))(*sizes)
         _core.check(self._lib.tt_graph_input(self._handle, dtype, len(sizes), dims, ctypes.byref(number)))
         return Value(number.value, dtype, sizes, input_index)
+
+    def scalar(self, dtype: int) -> Value:
+        """A run-time number: S64 or F64; integers first."""
+        number = ctypes.c_int32()
+        _core.check(self._lib.tt_graph_scalar(self._handle, dtype, ctypes.byref(number)))
+        return Value(number.value, dtype, ())
 
     def location(self, file: str, line: int, name: str) -> None:
         self._lib.tt_graph_location(self._handle, file.encode(), line, name.encode())

@@ -180,7 +180,20 @@ typedef struct lowering_s {
   const tt_graph_t* graph;
   tt_build_t* build;
   tt_value_t* const* values;
+  const tt_graph_record_t* record;
 } lowering_t;
+
+// A run-time number in a Scalar's place.
+static tt_value_t* scalar_parameter(tt_lower_t* L, uint32_t arg, tt_dtype_t dtype) {
+  const lowering_t* lowering = L->self;
+  return tt_b_convert(L->b, lowering->values[lowering->record->args[arg].tensor.graph_value], dtype);
+}
+
+static bool is_run_time_scalar(const lowering_t* lowering, const tt_arg_t* arg, uint32_t index,
+                               uint32_t value_args) {
+  return index < 32 && (value_args >> index & 1) && arg->tensor.is_defined && !arg->tensor.host_scalar &&
+         lowering->graph->values[arg->tensor.graph_value].kind == TT_GRAPH_SCALAR;
+}
 
 static void random_words(tt_lower_t* L, uint64_t words, tt_value_t** out_seed, tt_value_t** out_offset) {
   tt_build_random(((lowering_t*)L->self)->build, words, out_seed, out_offset);
@@ -197,12 +210,21 @@ static tt_ltensor_t lower_tensor(lowering_t* lowering, const tt_tensor_t* tensor
   return result;
 }
 
-static tt_status_t lower_args(lowering_t* lowering, const tt_graph_record_t* record, tt_larg_t* out) {
+static tt_status_t lower_args(lowering_t* lowering, uint32_t value_args, tt_larg_t* out) {
+  const tt_graph_record_t* record = lowering->record;
   for (uint32_t i = 0; i < record->arg_count; ++i) {
     const tt_arg_t* arg = &record->args[i];
     out[i] = (tt_larg_t){.kind = arg->kind, .count = arg->count};
     switch (arg->kind) {
-      case TT_ARG_TENSOR: out[i].tensor = lower_tensor(lowering, &arg->tensor); break;
+      case TT_ARG_TENSOR:
+        if (is_run_time_scalar(lowering, arg, i, value_args)) {
+          out[i].kind = arg->tensor.dtype == TT_DTYPE_S64 ? TT_ARG_INT : TT_ARG_FLOAT;
+          out[i].scalar = (tt_scalar_t){.kind = out[i].kind};
+          out[i].is_value = true;
+        } else {
+          out[i].tensor = lower_tensor(lowering, &arg->tensor);
+        }
+        break;
       case TT_ARG_TENSORS: {
         tt_ltensor_t* tensors =
             tt_arena_alloc_array(lowering->build->scratch, arg->count + 1u, sizeof(*tensors));
@@ -230,14 +252,14 @@ static tt_status_t lower_args(lowering_t* lowering, const tt_graph_record_t* rec
 tt_status_t tt_graph_lower(const tt_graph_t* graph, const tt_graph_record_t* record, tt_build_t* build,
                            tt_value_t* const* values, tt_lower_t* L) {
   const tt_aten_entry_t* entry = tt_aten_entry(record->op);
-  lowering_t lowering = {graph, build, values};
+  lowering_t lowering = {graph, build, values, record};
   memset(L, 0, sizeof(*L));
   if (!entry)
     return tt_status_create(TT_INVALID_ARGUMENT, "op number %zu is not in the table of %zu", record->op,
                             tt_aten_count());
   if (entry->info.flags & TT_ATEN_SIZED) {
     return tt_status_create(TT_UNIMPLEMENTED,
-                            "the result size depends on data, which a whole graph cannot have");
+                            "the result size depends on data: run it between graphs");
   }
   if ((entry->info.flags & TT_ATEN_VTPU_ONLY) && !build->target.is_vtpu) {
     return tt_status_create(TT_UNIMPLEMENTED, "this op runs on the virtual TPU only, not on %s",
@@ -245,7 +267,7 @@ tt_status_t tt_graph_lower(const tt_graph_t* graph, const tt_graph_record_t* rec
   }
   tt_larg_t* args = tt_arena_alloc_array(build->scratch, record->arg_count + 1u, sizeof(*args));
   if (!args) return no_memory();
-  TT_RETURN_IF_ERROR(lower_args(&lowering, record, args));
+  TT_RETURN_IF_ERROR(lower_args(&lowering, entry->value_args, args));
   build->b.loc = record->loc;
   L->b = &build->b;
   L->target = &build->target;
@@ -253,6 +275,7 @@ tt_status_t tt_graph_lower(const tt_graph_t* graph, const tt_graph_record_t* rec
   L->arg_count = record->arg_count;
   L->variant = TT_VARIANT_FUNCTIONAL;
   L->scratch = build->scratch;
+  L->scalar_parameter = scalar_parameter;
   L->random = random_words;
   L->self = &lowering;
   tt_status_t status = tt_lower_run(record->op, L);
@@ -310,6 +333,11 @@ tt_status_t tt_graph_call(tt_graph_t* graph, size_t op, uint32_t arg_count, cons
   }
   graph->records[graph->record_count++] = record;
   return TT_OK_STATUS;
+}
+
+uint32_t tt_graph_value_args(size_t op) {
+  const tt_aten_entry_t* entry = tt_aten_entry(op);
+  return entry ? entry->value_args : 0;
 }
 
 // ---- outputs -----------------------------------------------------------------------------------

@@ -95,6 +95,40 @@ TT_TEST(graph, runs_with_any_layout) {
   tt_graph_executable_release(executable);
 }
 
+// A run-time number as add's alpha: one program, and the number goes through the op's own promotion.
+TT_TEST(graph, scalar_in_a_scalars_place) {
+  size_t op = tt_aten_find("add.Tensor");
+  TT_EXPECT_EQ(tt_graph_value_args(op), 1u << 2);
+  TT_EXPECT_EQ(tt_graph_value_args(SIZE_MAX), 0);
+  tt_graph_t* graph = NULL;
+  tt_graph_executable_t* executable = NULL;
+  int32_t a, b, s, sum;
+  TT_EXPECT_OK(tt_graph_create(0, "alpha", &graph));
+  TT_EXPECT_OK(tt_graph_input(graph, TT_DTYPE_F32, 2, (int64_t[]){2, 3}, &a));
+  TT_EXPECT_OK(tt_graph_input(graph, TT_DTYPE_F32, 2, (int64_t[]){2, 3}, &b));
+  TT_EXPECT_OK(tt_graph_scalar(graph, TT_DTYPE_F64, &s));
+  tt_arg_t add[] = {value_arg(a), value_arg(b), value_arg(s)};
+  TT_EXPECT_OK(graph_op(graph, "add.Tensor", 3, add, &sum));
+  TT_EXPECT_OK(tt_graph_output(graph, sum));
+  TT_EXPECT_OK(tt_graph_compile(graph, &executable));
+  tt_graph_release(graph);
+  fixture_t x, y, out;
+  TT_EXPECT_OK(fixture_make(&x, TT_DTYPE_F32, SIZES(2, 3), six));
+  TT_EXPECT_OK(fixture_make(&y, TT_DTYPE_F32, SIZES(2, 3), six));
+  tt_compile_stats_t before, after;
+  tt_compile_stats(&before);
+  TT_EXPECT_OK(run(executable, &x, &y, 10, &out));
+  EXPECT_F32(&out, 11, 22, 33, 44, 55, 66);
+  drop(&out);
+  TT_EXPECT_OK(run(executable, &x, &y, 0.5, &out));
+  EXPECT_F32(&out, 1.5f, 3, 4.5f, 6, 7.5f, 9);
+  drop(&out);
+  tt_compile_stats(&after);
+  TT_EXPECT_EQ(after.misses, before.misses);
+  drop(&x), drop(&y);
+  tt_graph_executable_release(executable);
+}
+
 TT_TEST(graph, says_what_is_wrong) {
   tt_graph_t* graph = NULL;
   TT_EXPECT_OK(build(&graph));
