@@ -80,17 +80,35 @@ static const float kFTanh[] = {
   -0x1.555556p-2f, 0x1.1110e4p-3f, -0x1.ba0718p-5f, 0x1.648e8ep-6f,
   -0x1.10bbf4p-7f, 0x1.2977d8p-9f,
 };
-// Erf: error 1.67e-9 = 2^-29.16
-static const float kFErf[] = {
-  0x1.06eba8p-3f, -0x1.812746p-2f, 0x1.ce2f08p-4f, -0x1.b829c8p-6f,
-  0x1.562a6p-8f, -0x1.bccf66p-11f, 0x1.d8875p-14f, -0x1.445f48p-17f,
+// Erf: error 7.75e-8 = 2^-23.62; row 0: erf at the multiples of kFErfStep, then the coefficients of the distance (row 1 of
+// entry 0 less 1)
+static const float kFErf[6][16] = {
+  {0, 0x1.1e733cp-2f, 0x1.0d6242p-1f, 0x1.6f44a6p-1f,
+   0x1.b22a32p-1f, 0x1.da6f7ap-1f, 0x1.efc9dep-1f, 0x1.f9c2eap-1f,
+   0x1.fddd2ap-1f, 0x1.ff59b4p-1f, 0x1.ffd326p-1f, 0x1.fff548p-1f,
+   0x1.fffdbcp-1f, 0x1.ffff94p-1f, 0x1.ffffeep-1f, 0x1.fffffep-1f},
+  {0x1.06eba8p-3f, 0x1.0eecap+0f, 0x1.bf07bcp-1f, 0x1.446a64p-1f,
+   0x1.9e3156p-2f, 0x1.d12adp-3f, 0x1.cb89dp-4f, 0x1.8f5672p-5f,
+   0x1.3141a2p-6f, 0x1.9a82e6p-8f, 0x1.e59d42p-10f, 0x1.f95118p-12f,
+   0x1.ce883ap-14f, 0x1.7469fcp-16f, 0x1.07c3aap-18f, 0x1.48a806p-21f},
+  {0, -0x1.1268f8p-2f, -0x1.c4c87ep-2f, -0x1.ece36p-2f,
+   -0x1.a387p-2f, -0x1.2679b6p-2f, -0x1.5d186ep-3f, -0x1.61ec5p-4f,
+   -0x1.353002p-5f, -0x1.d3c3dp-7f, -0x1.33675p-8f, -0x1.5fd8fap-10f,
+   -0x1.5f4ffcp-12f, -0x1.3268bep-14f, -0x1.d35d6cp-17f, -0x1.37ecd8p-19f},
+  {-0x1.8126b6p-2f, -0x1.3ae814p-2f, -0x1.224baep-3f, 0x1.0ab922p-5f,
+   0x1.22712ap-3f, 0x1.560dc6p-3f, 0x1.14ffccp-3f, 0x1.5faba2p-4f,
+   0x1.6eaf6ap-5f, 0x1.41239ap-6f, 0x1.de7d7cp-8f, 0x1.31a60ep-9f,
+   0x1.509accp-11f, 0x1.40c1f8p-13f, 0x1.09379ep-15f, 0x1.7d5dbep-18f},
+  {0, 0x1.05020ep-3f, 0x1.75536ap-3f, 0x1.2e367ep-3f,
+   0x1.09aaep-4f, -0x1.35582p-7f, -0x1.752d3ep-5f, -0x1.8213ccp-5f,
+   -0x1.0c5bdp-5f, -0x1.20f59p-6f, -0x1.fadaeep-8f, -0x1.72fec8p-9f,
+   -0x1.cb9bbp-11f, -0x1.e61d0ap-13f, -0x1.b9973cp-15f, -0x1.5a047ap-17f},
+  {0x1.cbfb48p-4f, 0x1.435eeep-4f, 0x1.69493ep-8f, -0x1.bd939ap-5f,
+   -0x1.1880f8p-4f, -0x1.71059ap-5f, -0x1.a25052p-7f, 0x1.f599b6p-8f,
+   0x1.abba08p-7f, 0x1.4c0a7cp-7f, 0x1.6f110ep-8f, 0x1.3edf74p-9f,
+   0x1.c5248ep-11f, 0x1.0ce86p-12f, 0x1.0de90cp-14f, 0x1.ce0356p-17f},
 };
-// ErfTail: error 5.66e-9 = 2^-27.4
-static const float kFErfTail[] = {
-  0x1.4fb068p-12f, -0x1.2156fap+0f, -0x1.437eb4p-1f, -0x1.c2e356p-4f,
-  0x1.b0e246p-6f, -0x1.37ecc6p-8f, 0x1.38e5e6p-11f, -0x1.825ce4p-15f,
-  0x1.b7783p-20f,
-};
+static const float kFErfStep = 0x1.034cp-2f, kFErfLast = 3.922f;
 // LogTail: error 2.68e-12 = 2^-38.44
 static const float kFLogTail[] = {
   0x1.99999ap-3f, 0x1.24928ep-3f, 0x1.c6c08cp-4f, 0x1.879ffp-4f,

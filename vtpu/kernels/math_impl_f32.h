@@ -51,12 +51,14 @@ TT_VI vf f_tanh(vf x) {
   return f_sel(f_nan(x, x), x, r);
 }
 
+// The nearest of 16 table entries, and a polynomial of the distance from it. erf is 1 in f32 from kFErfLast on.
 TT_VI vf f_erf(vf x) {
-  vf a = f_abs(x), z = f_min(x * x, f_set(1));
-  vf near = f_fma(x, F_POLY(z, kFErf), x);
-  vf far = f_copysign(1.0f - f_exp(F_POLY(f_min(f_max(a, f_set(1)), f_set(4)), kFErfTail)), x);
-  vf r = f_sel(f_lt(a, f_set(1)), near, far);
-  return f_sel(f_nan(x, x), x, r);
+  vf a = f_min(f_set(kFErfLast), f_abs(x));            // NaN passes, and takes entry 0
+  vf n = f_rint(a * (1 / kFErfStep)), d = f_fnma(n, f_set(kFErfStep), a);
+  vi i = i_from_f(n);
+  vf p = f_table(kFErf[5], i);
+  for (int k = 4; k >= 1; --k) p = f_fma(d, p, f_table(kFErf[k], i));
+  return f_copysign(f_fma(d, p, f_sel(f_eq(n, f_set(0)), d, f_table(kFErf[0], i))), x);
 }
 
 TT_VI vf f_rsqrt(vf x) { return 1.0f / f_sqrt(x); }

@@ -63,6 +63,12 @@ TT_VI vf f_scale(vf a, vf n) {
   vi k = i_from_f(n), half = k >> 1;
   return a * (vf)((half + 127) << 23) * (vf)((k - half + 127) << 23);
 }
+// table[i mod 16]
+TT_VI vf f_table(const float* table, vi i) {
+  __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), (__m256i)i);
+  __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), (__m256i)i);
+  return (vf)_mm256_blendv_ps(low, high, (__m256)(i << 28));
+}
 TT_VI void f_widen(vf x, vd* low, vd* high) {
   *low = (vd)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)x));
   *high = (vd)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)x, 1));

@@ -54,6 +54,10 @@ TT_VI mf i_bit(vi a, int32_t bit) { return _mm512_test_epi32_mask((__m512i)a, _m
 TT_VI vf f_from_i(vi a) { return (vf)_mm512_cvtepi32_ps((__m512i)a); }
 TT_VI vi i_from_f(vf a) { return (vi)_mm512_cvtps_epi32((__m512)a); }
 TT_VI vf f_scale(vf a, vf n) { return (vf)_mm512_scalef_ps((__m512)a, (__m512)n); }
+// table[i mod 16]
+TT_VI vf f_table(const float* table, vi i) {
+  return (vf)_mm512_permutexvar_ps((__m512i)i, _mm512_loadu_ps(table));
+}
 TT_VI void f_widen(vf x, vd* low, vd* high) {
   *low = (vd)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)x));
   *high = (vd)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)x, 1));
