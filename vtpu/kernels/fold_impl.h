@@ -32,6 +32,8 @@ enum { kBlock = 256, kRows = 16 };
     }                                                                                               \
     acc_t acc[kVectors];                                                                            \
     size_t i = 0;                                                                                   \
+    T easy;                                                                                         \
+    if (TT_K(easy_##D##_##OP)(x, n, &easy)) return easy;                                            \
     for (int v = 0; v < kVectors; ++v) {                                                            \
       for (int l = 0; l < kPer; ++l) acc[v][l] = (T)(IDENTITY);                                     \
     }                                                                                               \
@@ -84,6 +86,38 @@ enum { kBlock = 256, kRows = 16 };
 #define TT_MAX_V(V, M, a, b) ((V)(((M)(a == b) & (M)(a) & (M)(b)) | (~(M)(a == b) & TT_PICK_V(V, M, (M)(b > a) | ((M)(b != b) & (M)(a == a)), a, b))))
 #define TT_MIN_V(V, M, a, b) ((V)(((M)(a == b) & ((M)(a) | (M)(b))) | (~(M)(a == b) & TT_PICK_V(V, M, (M)(b < a) | ((M)(b != b) & (M)(a == a)), a, b))))
 
+// Without NaN, and if no zero wins, the order does not matter and one comparison an element is enough.
+#define TT_EASY_NONE(D, T, OP)                                                                      \
+  static inline bool TT_K(easy_##D##_##OP)(const T* x, size_t n, T* out) {                          \
+    (void)x, (void)n, (void)out;                                                                    \
+    return false;                                                                                   \
+  }
+#define TT_EASY_PICK(D, T, I, LANES, OP, IDENTITY, BEATS)                                           \
+  static bool TT_K(easy_##D##_##OP)(const T* x, size_t n, T* out) {                                 \
+    T best[LANES], nan[LANES];                                                                      \
+    for (int l = 0; l < LANES; ++l) best[l] = (T)(IDENTITY), nan[l] = 0;                            \
+    size_t i = 0;                                                                                   \
+    for (; i + LANES <= n; i += LANES) {                                                            \
+      _Pragma("GCC ivdep") for (int l = 0; l < LANES; ++l) {                                        \
+        T b = x[i + (size_t)l];                                                                     \
+        best[l] = b BEATS best[l] ? b : best[l];                                                    \
+        nan[l] = b == b ? nan[l] : b;                                                               \
+      }                                                                                             \
+    }                                                                                               \
+    for (size_t l = 0; i < n; ++i, ++l) {                                                           \
+      best[l] = x[i] BEATS best[l] ? x[i] : best[l];                                                \
+      nan[l] = x[i] == x[i] ? nan[l] : x[i];                                                        \
+    }                                                                                               \
+    _Pragma("GCC unroll 8") for (int half = LANES / 2; half; half /= 2) {                           \
+      for (int l = 0; l < half; ++l) {                                                              \
+        best[l] = best[l + half] BEATS best[l] ? best[l + half] : best[l];                          \
+        nan[l] = nan[l] == nan[l] ? nan[l + half] : nan[l];                                         \
+      }                                                                                             \
+    }                                                                                               \
+    *out = best[0];                                                                                 \
+    return nan[0] == nan[0] && best[0] != 0;                                                        \
+  }
+
 #define TT_FOLD_FLOAT_TYPE(D, T, I, LANES)                                                          \
   static inline T TT_K(one_##D##_ADD)(T a, T b) { return a + b; }                                   \
   static inline T TT_K(one_##D##_MULTIPLY)(T a, T b) { return a * b; }                              \
@@ -93,6 +127,8 @@ enum { kBlock = 256, kRows = 16 };
   static inline T TT_K(one_##D##_MINIMUM)(T a, T b) {                                               \
     return a != a ? a : b != b ? b : a == b ? (__builtin_signbit(a) ? a : b) : a < b ? a : b;       \
   }                                                                                                 \
+  TT_EASY_NONE(D, T, ADD) TT_EASY_NONE(D, T, MULTIPLY)                                              \
+  TT_EASY_PICK(D, T, I, LANES, MAXIMUM, -INFINITY, >) TT_EASY_PICK(D, T, I, LANES, MINIMUM, INFINITY, <) \
   TT_FLOAT_FOLD(D, T, I, LANES, ADD, -0.0, TT_ADD_V)                                                \
   TT_FLOAT_FOLD(D, T, I, LANES, MULTIPLY, 1, TT_MUL_V)                                              \
   TT_FLOAT_FOLD(D, T, I, LANES, MAXIMUM, -INFINITY, TT_MAX_V)                                       \
