@@ -2,7 +2,10 @@
 
 #include <string.h>
 
-enum { GRAIN = 32768 };   // work of one task, in simple element operations
+enum {
+  GRAIN = 32768,        // work of one task, in simple element operations
+  STAGE_BYTES = 16384,  // a tile of mode ROWS has 1024 elements at most
+};
 
 static inline void load_run(void* out, const char* x, int64_t stride, size_t esize, int64_t n) {
   if (stride == (int64_t)esize) memcpy(out, x, (size_t)n * esize);
@@ -94,6 +97,7 @@ void tt_tile_begin(tt_tile_t* t, const tt_plan_t* plan, void* const* bases, cons
   const uint16_t* slot = PD_AT(plan->bytes, loop->slots_at, uint16_t);
   for (uint32_t r = 0; r < loop->reg_count; ++r) t->regs[r] = slot[r] == PD_NO_REG ? NULL : slots + (size_t)slot[r] * loop->slot_bytes;
   t->row_loaded = -1;
+  t->stream = NULL;
   if (loop->hoist_count == 0) return;
   size_t n = (size_t)loop->tile_rows * loop->tile_cols;
   if ((int64_t)n > loop->elems) n = (size_t)loop->elems;
@@ -128,6 +132,30 @@ static void run_instrs(tt_tile_t* t, int64_t col) {
       case PD_I_IOTA: iota_rows(t, in, col, t->regs[in->dst]); break;
       default: compute(t->plan, t->regs, in, n); break;
     }
+  }
+}
+
+// The tile in pieces: each is computed into `stage` and copied out. Its accesses end up behind the tile.
+static void stream_tile(tt_tile_t* t, int64_t col) {
+  const pd_access_t* store = &t->accesses[t->store];
+  uint32_t accesses = t->loop->access_count, inner = t->loop->rank - 1;
+  int64_t cols = t->cols, piece = cols;
+  if (t->rows == 1) piece = TT_MIN(cols, (int64_t)(TT_K_STREAM_PIECE / store->esize));
+  for (int64_t done = 0; done < cols; done += piece) {
+    t->cols = TT_MIN(piece, cols - done);
+    t->regs[store->reg] = t->stage;
+    run_instrs(t, col + done);
+    size_t bytes = (size_t)(t->rows * t->cols) * store->esize, count = 0;
+    const char* next[8];
+    char* out = t->at[t->store];
+    for (uint32_t i = 0; i < accesses; ++i) {
+      const pd_access_t* a = &t->accesses[i];
+      t->at[i] += t->rows * t->cols * PD_AT(t->plan->bytes, a->strides_at, int64_t)[inner];   // rows > 1: dense
+      if (!a->direct) continue;
+      t->regs[a->reg] = t->at[i];
+      if (!a->store && a->esize == store->esize && count < TT_ARRAY_LENGTH(next)) next[count++] = t->at[i];
+    }
+    t->stream->copy(out, t->stage, bytes, next, count);
   }
 }
 
@@ -166,7 +194,8 @@ void tt_tile_rows(tt_tile_t* t, int64_t row, int64_t rows, int64_t col, int64_t 
       tt_k_fill(t->regs[in->dst], t->at[in->fn], t->accesses[in->fn].esize, (size_t)n);
     }
   }
-  run_instrs(t, col);
+  if (t->stream) stream_tile(t, col);
+  else run_instrs(t, col);
 }
 
 // Tile `index` of a BLOCK loop: outer dimensions, then blocks of rows, then blocks of columns.
@@ -201,13 +230,41 @@ typedef struct loop_task_s {
   void* const* bases;
   const pd_loop_t* loop;
   int64_t tasks;
+  const tt_k_stream_t* stream;
+  uint32_t store;
 } loop_task_t;
+
+// Large results that are not written over an operand: its lines are in the cache already.
+static void choose_stream(loop_task_t* task) {
+  const pd_loop_t* l = task->loop;
+  if (l->mode == PD_MODE_BLOCK) return;
+  const pd_access_t* accesses = PD_AT(task->plan->bytes, l->accesses_at, pd_access_t);
+  uint32_t stores = 0;
+  for (uint32_t i = 0; i < l->access_count; ++i) {
+    if (!accesses[i].store) continue;
+    task->store = i;
+    ++stores;
+  }
+  const pd_access_t* store = &accesses[task->store];
+  if (stores != 1 || !store->direct) return;
+  int64_t tile_bytes = (int64_t)l->tile_rows * l->tile_cols * store->esize;
+  if (l->mode == PD_MODE_ROWS && tile_bytes > STAGE_BYTES) return;
+  const char* out = (const char*)task->bases[store->buffer] + store->offset;
+  for (uint32_t i = 0; i < l->access_count; ++i) {
+    if (i != task->store && (const char*)task->bases[accesses[i].buffer] + accesses[i].offset == out) return;
+  }
+  task->stream = tt_k_stream(l->elems * store->esize);
+}
 
 static void run_tiles(const loop_task_t* task, int64_t begin, int64_t end) {
   const pd_loop_t* l = task->loop;
   char slots[PD_SLOT_BYTES] TT_ALIGNED(64);
   tt_tile_t t;
   tt_tile_begin(&t, task->plan, task->bases, l, slots);
+  char stage[STAGE_BYTES] TT_ALIGNED(64);
+  t.stream = task->stream;
+  t.store = task->store;
+  t.stage = stage;
   int64_t n = t.dims[l->rank - 1];
   if (l->mode == PD_MODE_BLOCK) {
     for (int64_t i = begin; i < end; ++i) tile_block(&t, i);
@@ -226,6 +283,7 @@ static void run_tiles(const loop_task_t* task, int64_t begin, int64_t end) {
       if (++c == l->col_tiles) { c = 0; ++row; }
     }
   }
+  if (t.stream) t.stream->end();
 }
 
 static void loop_task(void* self, size_t index) {
@@ -235,7 +293,8 @@ static void loop_task(void* self, size_t index) {
 }
 
 void tt_loop_run(const tt_plan_t* plan, void* const* bases, const pd_loop_t* loop, tt_pool_t* pool) {
-  loop_task_t task = {plan, bases, loop, 1};
+  loop_task_t task = {.plan = plan, .bases = bases, .loop = loop, .tasks = 1};
+  if (loop->elems >= TT_K_STREAM_BYTES / 16) choose_stream(&task);
   int64_t work = loop->elems * (int64_t)loop->work;
   if (work > GRAIN && loop->tiles > 1) {
     task.tasks = TT_MIN(TT_MIN((work + GRAIN - 1) / GRAIN, loop->tiles), (int64_t)tt_pool_threads(pool) * 4);

@@ -4,11 +4,13 @@
 //  T1 a register holds `count` elements of the current tile; its address is a slot of this worker or, for a
 //     direct access, the element itself in a buffer;
 //  T2 results depend on the plan alone: neither the split into tasks nor the thread count changes a bit;
-//  T3 nothing here fails or allocates; slots lie on the stack of the worker.
+//  T3 nothing here fails or allocates; slots lie on the stack of the worker;
+//  T4 a streamed store's register is `stage`, copied out past the caches when the tile is done.
 #ifndef TT_VTPU_EXEC_TILE_H_
 #define TT_VTPU_EXEC_TILE_H_
 
 #include "compile/plan_load.h"
+#include "kernels/stream.h"
 
 typedef struct tt_tile_s {
   const tt_plan_t* plan;
@@ -21,6 +23,9 @@ typedef struct tt_tile_s {
   int64_t row_loaded;                 // what the once-a-row registers hold; -1 nothing
   char* at[PD_MAX_ACCESSES];          // first element of the current tile
   void* regs[PD_MAX_REGS];
+  const tt_k_stream_t* stream;        // NULL: stores go straight to memory
+  uint32_t store;                     // the streamed access
+  char* stage;
 } tt_tile_t;
 
 // `slots`: PD_SLOT_BYTES, 64-byte aligned, alive as long as the tile.

@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "kernels/rows_lanes.h"
+#include "kernels/stream.h"
 
 enum { kColumns = 16, kRowBytes = 64 << 10, kInputs = 2, kWideInner = 32 };
 
@@ -47,6 +48,7 @@ struct rows_job_s {
   int64_t rows_per_block, blocks_per_outer, blocks;
   size_t tasks, slot_bytes;
   char* scratch;
+  const tt_k_stream_t* stream;   // NULL: rows are written in place
 };
 
 static int64_t job_rows_per_block(const tt_rows_shape_t* s, size_t element_bytes) {
@@ -54,11 +56,17 @@ static int64_t job_rows_per_block(const tt_rows_shape_t* s, size_t element_bytes
   int64_t fit = kRowBytes / (int64_t)element_bytes / TT_MAX(s->n, 1);
   return TT_MAX(fit, 1);
 }
-// Row buffers of acc when the dtype is narrower, gather buffers when columns are strided.
+// Whether the result may be large enough to be streamed, by the shape alone: rows then need a buffer.
+static bool job_may_stream(const tt_rows_shape_t* s, size_t element_bytes) {
+  return s->inner == 1 && s->n * (int64_t)element_bytes <= kRowBytes &&
+         s->outer * s->n * (int64_t)element_bytes >= TT_K_STREAM_BYTES;
+}
+// Row buffers of acc when the dtype is narrower, gather buffers when columns are strided, a row to be streamed.
 static size_t job_slot_bytes(const tt_rows_shape_t* s, tt_dtype_t dtype, size_t inputs) {
   size_t n = (size_t)s->n, bytes = 0;
   if (dtype != acc_of(dtype)) bytes += (inputs + 1) * tt_align_up(n * tt_dtype_bytes(acc_of(dtype)), 64);
   if (s->inner > 1) bytes += (inputs + 1) * tt_align_up(n * kColumns * tt_dtype_bytes(dtype), 64);
+  if (job_may_stream(s, tt_dtype_bytes(dtype))) bytes += tt_align_up(n * tt_dtype_bytes(dtype), 64);
   return bytes;
 }
 static size_t job_tasks(int64_t blocks, int threads) {
@@ -107,7 +115,11 @@ static void job_task(void* self, size_t task) {
       int64_t first = b * job->rows_per_block, last = TT_MIN(first + job->rows_per_block, s->outer);
       for (int64_t r = first; r < last; ++r) {
         for (size_t i = 0; i < job->inputs; ++i) in[i] = job->in[i] + (size_t)r * n * eb;
-        job_one_row(job, buffers, job->out + (size_t)r * n * eb, in, r);
+        char* out = job->out + (size_t)r * n * eb;
+        job_one_row(job, buffers, job->stream ? gather : out, in, r);
+        if (!job->stream) continue;
+        for (size_t i = 0; i < job->inputs; ++i) in[i] += n * eb;
+        job->stream->copy(out, gather, n * eb, in, job->inputs);
       }
       continue;
     }
@@ -124,6 +136,7 @@ static void job_task(void* self, size_t task) {
     }
     tt_k_transpose_block(job->out + start, s->inner, result, 1, s->n, n, columns, eb);
   }
+  if (job->stream) job->stream->end();
 }
 
 static void job_run(const tt_k_env_t* env, rows_job_t* job, char* scratch) {
@@ -142,6 +155,8 @@ static void job_run(const tt_k_env_t* env, rows_job_t* job, char* scratch) {
   job->tasks = job_tasks(job->blocks, env->pool ? tt_pool_threads(env->pool) : 1);
   if (job->s.outer * job->s.n * job->s.inner < 8192) job->tasks = 1;    // waking threads costs more
   job->slot_bytes = job_slot_bytes(&job->s, job->dtype, job->inputs);
+  if (job_may_stream(&job->s, tt_dtype_bytes(job->dtype)))
+    job->stream = tt_k_stream(job->s.outer * job->s.n * (int64_t)tt_dtype_bytes(job->dtype));
   job->scratch = scratch;
   if (job->tasks == 1) job_task(job, 0);
   else tt_pool_run(env->pool, job->tasks, job_task, job);
@@ -163,13 +178,28 @@ static double fold_of(const rows_job_t* job, tt_k_fold_fn_t fold, double start, 
   fold(&v, x, n);
   return (double)v;
 }
+// exp(x - top), and the sum: in blocks that stay in the first cache level, their sums added in f64.
+static double softmax_exponentials(const rows_job_t* job, void* out, const void* x, double top) {
+  enum { kBlock = 1024 };
+  size_t n = (size_t)job->s.n, bytes = tt_dtype_bytes(job->acc);
+  double total = 0;
+  for (size_t i = 0; i < n; i += kBlock) {
+    size_t m = TT_MIN(n - i, (size_t)kBlock);
+    char* to = (char*)out + i * bytes;
+    job->lanes->shift(to, (const char*)x + i * bytes, top, m);
+    job->exp(to, to, m);
+    double wide = 0;
+    float sum = 0;
+    job->add(job->acc == TT_DTYPE_F64 ? (void*)&wide : &sum, to, m);
+    total += wide + (double)sum;
+  }
+  return total;
+}
 static void softmax_row(const rows_job_t* job, void* out, const void* const* x, int64_t index) {
   (void)index;
   size_t n = (size_t)job->s.n;
   double top = fold_of(job, job->max, -INFINITY, x[0]);
-  job->lanes->shift(out, x[0], top, n);
-  job->exp(out, out, n);
-  double total = fold_of(job, job->add, 0, out);
+  double total = softmax_exponentials(job, out, x[0], top);
   if (job->log) job->lanes->shift2(out, x[0], top, log(total), n);
   else job->lanes->scale(out, out, 1 / total, n);
 }
