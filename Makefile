@@ -1,7 +1,7 @@
 # Two commands do everything on a fresh machine:
 #   make demo   virtual environment, dependencies, build, then three programs on the tpu device
 #   make test   the tests
-# Others: make build | check-fast | test-long | asan | tsan | wheel | bench | clean. See CONTRIBUTING.md.
+# Others: make build | check-fast | test-long | asan | tsan | fuzz | wheel | bench | clean. See CONTRIBUTING.md.
 
 SHELL := /bin/bash
 VENV := .venv
@@ -15,7 +15,7 @@ CTEST = $(dir $(CMAKE))ctest
 export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: demo test test-long build check-fast asan tsan wheel bench clean system environment environment-test rules c-tests help
+.PHONY: demo test test-long build check-fast asan tsan fuzz wheel bench clean system environment environment-test rules c-tests help
 
 help:
 	@sed -n '1,5p' Makefile
@@ -75,6 +75,14 @@ tsan: $(VENV)/.base
 	$(CMAKE) -S . -B build/tsan -G Ninja -DCMAKE_MAKE_PROGRAM=$(NINJA) -DTT_TORCH=OFF -DTT_SANITIZE=thread -DTT_WERROR=$(WERROR) >/dev/null
 	$(NINJA) -C build/tsan
 	cd build/tsan && $(CTEST) --output-on-failure -j $(JOBS)
+
+# The parsers under libFuzzer and sanitizers: make fuzz FUZZ_SECONDS=3600. Needs clang and its compiler-rt (Debian: clang libclang-rt-14-dev).
+FUZZ_SECONDS ?= 600
+fuzz: $(VENV)/.base
+	@command -v clang >/dev/null || { echo "clang is needed: install clang and libclang-rt-14-dev (Debian, Ubuntu)" >&2; exit 1; }
+	$(CMAKE) -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DTT_TORCH=OFF -DTT_FUZZ=ON -DTT_SANITIZE=address,undefined >/dev/null
+	$(NINJA) -C build/fuzz $(foreach target,text compile plan options,fuzz_$(target) fuzz_$(target)_replay)
+	tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
 
 # Source archive, a wheel built from it, its platform tag as auditwheel confirms it (torch's libraries come with torch).
 $(VENV)/.wheel: $(VENV)/.base

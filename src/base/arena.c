@@ -6,6 +6,23 @@
 
 #include "base/alloc.h"
 
+// Under AddressSanitizer every block is exact and followed by poisoned bytes: an overrun shows as on the heap.
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define ARENA_GUARD_BYTES 16
+#endif
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define ARENA_GUARD_BYTES 16
+#endif
+#ifdef ARENA_GUARD_BYTES
+#include <sanitizer/asan_interface.h>
+#else
+#define ARENA_GUARD_BYTES 0
+#define ASAN_POISON_MEMORY_REGION(at, bytes) ((void)0)
+#define ASAN_UNPOISON_MEMORY_REGION(at, bytes) ((void)0)
+#endif
+
 struct tt_arena_chunk_s {
   tt_arena_chunk_t* next;
   size_t bytes;
@@ -20,6 +37,7 @@ void tt_arena_initialize(tt_arena_t* arena) { memset(arena, 0, sizeof(*arena)); 
 static void free_chunks(tt_arena_chunk_t* chunk) {
   while (chunk) {
     tt_arena_chunk_t* next = chunk->next;
+    ASAN_UNPOISON_MEMORY_REGION(chunk, chunk->bytes);
     tt_free(chunk);
     chunk = next;
   }
@@ -36,7 +54,9 @@ void tt_arena_reset(tt_arena_t* arena) {
   free_chunks(newest->next);
   newest->next = NULL;
   char* start = (char*)newest + CHUNK_HEADER_BYTES;
+  ASAN_UNPOISON_MEMORY_REGION(start, (size_t)(arena->cursor - start));
   memset(start, 0, (size_t)(arena->cursor - start));  // the rest was never handed out
+  ASAN_POISON_MEMORY_REGION(start, (size_t)(arena->cursor - start));
   arena->cursor = start;
 }
 
@@ -57,15 +77,17 @@ static bool add_chunk(tt_arena_t* arena, size_t bytes) {
   arena->chunks = chunk;
   arena->cursor = (char*)chunk + CHUNK_HEADER_BYTES;
   arena->limit = (char*)chunk + wanted;
+  ASAN_POISON_MEMORY_REGION(arena->cursor, wanted - CHUNK_HEADER_BYTES);
   return true;
 }
 
 void* tt_arena_alloc(tt_arena_t* arena, size_t bytes) {
   if (bytes > SIZE_MAX - 64) return NULL;
-  bytes = tt_align_up(bytes ? bytes : 1, 16);
-  if (TT_UNLIKELY((size_t)(arena->limit - arena->cursor) < bytes) && !add_chunk(arena, bytes)) return NULL;
+  size_t taken = tt_align_up(bytes ? bytes : 1, 16) + ARENA_GUARD_BYTES;
+  if (TT_UNLIKELY((size_t)(arena->limit - arena->cursor) < taken) && !add_chunk(arena, taken)) return NULL;
   void* result = arena->cursor;
-  arena->cursor += bytes;
+  ASAN_UNPOISON_MEMORY_REGION(result, bytes);
+  arena->cursor += taken;
   return result;
 }
 

@@ -143,8 +143,9 @@ typedef struct tt_dense_s {
 struct tt_attr_s {
   tt_attr_name_t name;
   tt_attr_kind_t kind;
-  tt_dtype_t dtype;            // INT, FLOAT, F64S
+  tt_dtype_t dtype;            // INT, FLOAT, I64S, F64S; TYPE: a bare element type, else INVALID
   const char* other_name;      // name == OTHER
+  const char* enum_kind;       // ENUM: static "stablehlo<precision"; NULL: what the attribute's name has
   union {
     bool b;
     int64_t i;
@@ -200,6 +201,7 @@ typedef struct tt_loc_s {      // source location; NULL pointers mean unknown
   const char* file;
   int32_t line, column;
   const char* name;            // op or user scope
+  int32_t text_line, text_column;   // where the reader found it; 0: not read from text
 } tt_loc_t;
 
 struct tt_value_s {
@@ -247,6 +249,7 @@ struct tt_func_s {
   uint32_t result_count;
   // attribute lists: one an argument, one a result, one of the function
   struct { tt_attr_t* data; size_t size; } *arg_attrs, *result_attrs, attrs;
+  const tt_loc_t* loc;         // NULL: unknown
   uint32_t arg_capacity;       // of body.block.args and arg_attrs while under construction
   bool args_moved;             // args grew: tt_b_func_end redirects operands to the final array
   tt_func_t* next;

@@ -34,13 +34,14 @@ static void print_types(printer_t* p, const tt_type_t* const* types, size_t coun
 
 static void print_quant(printer_t* p, const tt_quant_t* quant) {
   const char* storage = tt_dtype_name(quant->storage);
-  tt_strbuf_printf(p->out, "!quant.uniform<%s<%" PRId64 ":%" PRId64 ">:%s",
-                   storage[0] == 'u' && storage[1] == 'i' ? "u" : storage, quant->storage_min,
-                   quant->storage_max, tt_dtype_name(quant->expressed));
+  bool is_unsigned = storage[0] == 'u';  // ui8 is u8 here
+  tt_strbuf_printf(p->out, "!quant.uniform<%s%s<%" PRId64 ":%" PRId64 ">:%s", is_unsigned ? "u" : "",
+                   is_unsigned ? storage + 2 : storage, quant->storage_min, quant->storage_max,
+                   tt_dtype_name(quant->expressed));
   if (quant->axis >= 0) tt_strbuf_printf(p->out, ":%" PRId64, quant->axis);
   tt_strbuf_puts(p->out, quant->axis >= 0 ? ", {" : ", ");
   for (size_t i = 0; i < quant->count; ++i) {
-    tt_strbuf_printf(p->out, "%s%.17g", i ? "," : "", quant->scales[i]);
+    tt_strbuf_printf(p->out, "%s%.17e", i ? "," : "", quant->scales[i]);
     if (quant->zero_points[i]) tt_strbuf_printf(p->out, ":%" PRId64, quant->zero_points[i]);
   }
   tt_strbuf_puts(p->out, quant->axis >= 0 ? "}>" : ">");
@@ -265,11 +266,18 @@ static void print_attr(printer_t* p, tt_attr_name_t name, const tt_attr_t* attr)
       return;
     }
     case TT_AK_STRING: print_string(p, attr->text); return;
-    case TT_AK_ENUM: tt_strbuf_printf(out, "#stablehlo<%s %s>", enum_kind(name), attr->text.data); return;
+    case TT_AK_ENUM:
+      if (attr->enum_kind) tt_strbuf_printf(out, "#%s %s>", attr->enum_kind, attr->text.data);
+      else tt_strbuf_printf(out, "#stablehlo<%s %s>", enum_kind(name), attr->text.data);
+      return;
     case TT_AK_SYMBOL: print_symbol(p, attr->text.data); return;
-    case TT_AK_TYPE: print_type(p, attr->type); return;
+    case TT_AK_TYPE:
+      if (attr->dtype) tt_strbuf_puts(out, tt_dtype_name(attr->dtype));
+      else print_type(p, attr->type);
+      return;
     case TT_AK_I64S:
-      tt_strbuf_puts(out, attr->i64s.size ? "array<i64: " : "array<i64");
+      tt_strbuf_printf(out, "array<%s%s", tt_dtype_name(attr->dtype ? attr->dtype : TT_DTYPE_S64),
+                       attr->i64s.size ? ": " : "");
       for (size_t i = 0; i < attr->i64s.size; ++i)
         tt_strbuf_printf(out, "%s%" PRId64, i ? ", " : "", attr->i64s.data[i]);
       tt_strbuf_putc(out, '>');
@@ -371,7 +379,7 @@ static void print_value(printer_t* p, const tt_value_t* value) {
 }
 
 static void print_location(printer_t* p, const tt_loc_t* loc) {
-  if (!(p->flags & TT_PRINT_LOCATIONS) || !loc) return;
+  if (!(p->flags & TT_PRINT_LOCATIONS) || !loc || (!loc->file && !loc->name)) return;
   tt_strbuf_puts(p->out, " loc(");
   if (loc->name) {
     print_string(p, (tt_string_view_t){loc->name, strlen(loc->name)});
@@ -404,23 +412,6 @@ static void print_block(printer_t* p, const tt_block_t* block, int indent) {
   for (const tt_op_t* op = block->first; op; op = op->next) print_op(p, op, indent + 1, true);
 }
 
-// Attributes that belong to the op's definition stand in <{}>, all others are discardable.
-static bool is_inherent(const tt_attr_t* attr) {
-  return attr->name != TT_ATTR_OTHER && attr->name != TT_ATTR_SHARDING && attr->name != TT_ATTR_MEMORY_KIND;
-}
-
-static void print_attr_group(printer_t* p, const tt_op_t* op, bool inherent, const char* open,
-                             const char* close) {
-  bool first = true;
-  for (uint32_t i = 0; i < op->attr_count; ++i) {
-    if (is_inherent(&op->attrs[i]) != inherent) continue;
-    tt_strbuf_puts(p->out, first ? open : ", ");
-    first = false;
-    print_entry(p, &op->attrs[i]);
-  }
-  if (!first) tt_strbuf_puts(p->out, close);
-}
-
 static void print_op(printer_t* p, const tt_op_t* op, int indent, bool with_regions) {
   indent_by(p, indent);
   if (op->result_count) {
@@ -434,7 +425,6 @@ static void print_op(printer_t* p, const tt_op_t* op, int indent, bool with_regi
     print_value(p, op->operands[i]);
   }
   tt_strbuf_putc(p->out, ')');
-  print_attr_group(p, op, true, " <{", "}>");
   if (with_regions && op->region_count) {
     tt_strbuf_puts(p->out, " (");
     for (uint32_t i = 0; i < op->region_count; ++i) {
@@ -445,7 +435,11 @@ static void print_op(printer_t* p, const tt_op_t* op, int indent, bool with_regi
     }
     tt_strbuf_putc(p->out, ')');
   }
-  print_attr_group(p, op, false, " {", "}");
+  if (op->attr_count) {
+    // In one dictionary: MLIR takes the op's own from it, while one that is none would be lost from <{}>.
+    tt_strbuf_putc(p->out, ' ');
+    print_dict(p, op->attrs, op->attr_count);
+  }
   tt_strbuf_puts(p->out, " : (");
   for (uint32_t i = 0; i < op->operand_count; ++i) {
     if (i) tt_strbuf_puts(p->out, ", ");

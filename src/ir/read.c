@@ -17,8 +17,7 @@ tt_arena_t* tt_read_arena(tt_reader_t* r) { return &r->b.module->arena; }
 static bool fail_va(tt_reader_t* r, const char* at, const char* format, va_list args) {
   if (r->status) return false;
   int line = 1, column = 1;
-  if (at < r->begin || at > r->end)
-    at = r->end;  // inside an alias re-read after its place: never happens for hostile text
+  if (at < r->begin || at > r->end) at = r->at;  // a name that was read from a string
   for (const char* c = r->begin; c < at; ++c) {
     if (*c == '\n') {
       ++line;
@@ -184,9 +183,16 @@ bool tt_read_string(tt_reader_t* r, tt_string_view_t* out) {
   return true;
 }
 
+bool tt_read_name_string(tt_reader_t* r, tt_string_view_t* out) {
+  const char* start = r->at;
+  if (!tt_read_string(r, out)) return false;
+  if (!out->size) return tt_read_fail_at(r, start, "a name is empty");
+  return !memchr(out->data, 0, out->size) || tt_read_fail_at(r, start, "a name holds a NUL character");
+}
+
 bool tt_read_symbol_name(tt_reader_t* r, tt_string_view_t* out) {
   if (!tt_read_expect(r, "@")) return false;
-  if (r->at < r->end && *r->at == '"') return tt_read_string(r, out);
+  if (r->at < r->end && *r->at == '"') return tt_read_name_string(r, out);
   const char* start = r->at;
   while (r->at < r->end && (is_word_char(*r->at) || *r->at == '-')) ++r->at;
   if (r->at == start) return tt_read_fail(r, "expected a name after '@'");
@@ -247,12 +253,12 @@ bool tt_read_i64_list(tt_reader_t* r, char open, char close, tt_i64s_t* out) {
   return true;
 }
 
-bool tt_read_skip_balanced(tt_reader_t* r, const char* stops) {
+bool tt_read_skip_balanced(tt_reader_t* r, char stop) {
   const char* start = r->at;
   int depth = 0;
   while (r->at < r->end) {
     char c = *r->at;
-    if (depth == 0 && strchr(stops, c)) return true;
+    if (depth == 0 && c == stop) return true;
     if (c == '"') {
       ++r->at;
       while (r->at < r->end && *r->at != '"') r->at += (*r->at == '\\' && r->at + 1 < r->end) ? 2 : 1;
@@ -273,6 +279,19 @@ bool tt_read_skip_balanced(tt_reader_t* r, const char* stops) {
 
 // ---- aliases and locations ---------------------------------------------------------------------
 
+static uint64_t name_hash(tt_string_view_t name) { return tt_hash_bytes(0, name.data, name.size); }
+
+static bool same_name(tt_string_view_t a, tt_string_view_t b) {
+  return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
+}
+
+static tt_read_alias_t* find_alias(tt_reader_t* r, tt_string_view_t name) {
+  if (!r->alias_bucket_count) return NULL;
+  int32_t i = r->alias_buckets[name_hash(name) & (r->alias_bucket_count - 1)];
+  while (i >= 0 && !same_name(r->aliases[i].name, name)) i = r->aliases[i].next;
+  return i >= 0 ? &r->aliases[i] : NULL;
+}
+
 // Aliases may be defined after their use (locations are), so all are found in one scan of line starts.
 static bool scan_aliases(tt_reader_t* r) {
   r->scanned_aliases = true;
@@ -287,6 +306,7 @@ static bool scan_aliases(tt_reader_t* r) {
       if (c < r->end && *c == '=' && name_end > line + 1) {
         tt_read_alias_t* alias = tt_read_push(r, &list, sizeof(*alias));
         if (!alias) return false;
+        memset(alias, 0, sizeof(*alias));
         alias->name = (tt_string_view_t){line, (size_t)(name_end - line)};
         alias->text = c + 1;
       }
@@ -294,19 +314,58 @@ static bool scan_aliases(tt_reader_t* r) {
     line = memchr(line, '\n', (size_t)(r->end - line));
     if (line) ++line;
   }
+  if (list.size >= INT32_MAX / 2) return tt_read_fail(r, "more than 2^30 aliases");
+  size_t count = 16;
+  while (count < list.size * 2) count *= 2;
   r->aliases = list.data;
   r->alias_count = list.size;
+  r->alias_buckets = tt_arena_alloc_array(&r->scratch, count, sizeof(*r->alias_buckets));
+  if (!r->alias_buckets) return tt_read_no_memory(r);
+  memset(r->alias_buckets, 0xff, count * sizeof(*r->alias_buckets));
+  r->alias_bucket_count = count;
+  for (size_t i = 0; i < r->alias_count; ++i) {
+    tt_read_alias_t* alias = &r->aliases[i];
+    if (find_alias(r, alias->name)) {
+      return tt_read_fail_at(r, alias->name.data, "redefinition of alias '%.*s'",
+                             (int)TT_MIN(alias->name.size, 80), alias->name.data);
+    }
+    size_t slot = name_hash(alias->name) & (count - 1);
+    alias->next = r->alias_buckets[slot];
+    r->alias_buckets[slot] = (int32_t)i;
+  }
   return true;
 }
 
-const char* tt_read_alias(tt_reader_t* r, tt_string_view_t name) {
+tt_read_alias_t* tt_read_alias(tt_reader_t* r, tt_string_view_t name) {
   if (!r->scanned_aliases && !scan_aliases(r)) return NULL;
-  for (size_t i = 0; i < r->alias_count; ++i) {
-    tt_read_alias_t* alias = &r->aliases[i];
-    if (alias->name.size == name.size && memcmp(alias->name.data, name.data, name.size) == 0)
-      return alias->text;
+  return r->status ? NULL : find_alias(r, name);
+}
+
+void tt_read_sigil_name(tt_reader_t* r, tt_string_view_t* out) {
+  const char* start = r->at++;
+  while (r->at < r->end && is_word_char(*r->at)) ++r->at;
+  *out = (tt_string_view_t){start, (size_t)(r->at - start)};
+}
+
+const char* tt_read_alias_begin(tt_reader_t* r, tt_read_alias_t* alias) {
+  if (alias->is_open) {
+    tt_read_fail_at(r, alias->name.data, "alias '%.*s' refers to itself", (int)TT_MIN(alias->name.size, 80),
+                    alias->name.data);
+    return NULL;
   }
-  return NULL;
+  alias->is_open = true;
+  const char* back = r->at;
+  r->at = alias->text;
+  return back;
+}
+
+bool tt_read_alias_end(tt_reader_t* r, tt_read_alias_t* alias, const char* back) {
+  alias->is_open = false;
+  r->expanded_bytes += (size_t)(r->at - alias->text);
+  r->at = back;
+  return r->expanded_bytes <= TT_READ_MAX_EXPANSION ||
+         tt_read_fail_at(r, alias->name.data, "aliases stand for more than %d bytes of text",
+             TT_READ_MAX_EXPANSION);
 }
 
 static bool read_location_body(tt_reader_t* r, tt_loc_t* loc);
@@ -323,15 +382,25 @@ static bool read_location_body(tt_reader_t* r, tt_loc_t* loc) {
   tt_string_view_t text;
   if (tt_read_accept(r, "unknown")) return true;
   if (tt_read_peek_char(r, '#')) {
-    const char* start = r->at++;
-    while (r->at < r->end && is_word_char(*r->at)) ++r->at;
-    const char* target = tt_read_alias(r, (tt_string_view_t){start, (size_t)(r->at - start)});
-    if (!target) return tt_read_fail_at(r, start, "unknown location alias");
-    const char* back = r->at;
-    r->at = target;
-    bool ok = tt_read_expect(r, "loc") && tt_read_expect(r, "(") && read_location_item(r, loc);
-    r->at = back;
-    return ok;
+    tt_string_view_t name;
+    tt_read_sigil_name(r, &name);
+    tt_read_alias_t* alias = tt_read_alias(r, name);
+    if (!alias) return tt_read_fail_at(r, name.data, "unknown location alias");
+    if (!alias->is_read) {  // once: what all operations share may be long
+      const char* back = tt_read_alias_begin(r, alias);
+      if (!back || !tt_read_expect(r, "loc") || !tt_read_expect(r, "(") || !read_location_item(r,
+          &alias->loc) ||
+          !tt_read_expect(r, ")") || !tt_read_alias_end(r, alias, back))
+        return false;
+      alias->is_read = true;
+    }
+    if (!loc->file) {
+      loc->file = alias->loc.file;
+      loc->line = alias->loc.line;
+      loc->column = alias->loc.column;
+    }
+    if (!loc->name) loc->name = alias->loc.name;
+    return true;
   }
   if (tt_read_accept(r, "callsite")) {
     return tt_read_expect(r, "(") && read_location_item(r, loc) && tt_read_expect(r, "at") &&
@@ -340,7 +409,7 @@ static bool read_location_body(tt_reader_t* r, tt_loc_t* loc) {
   if (tt_read_accept(r, "fused")) {
     if (tt_read_peek_char(r, '<')) {
       ++r->at;
-      if (!tt_read_skip_balanced(r, ">")) return false;
+      if (!tt_read_skip_balanced(r, '>')) return false;
       ++r->at;
     }
     if (!tt_read_expect(r, "[")) return false;
@@ -379,6 +448,27 @@ static bool read_location_body(tt_reader_t* r, tt_loc_t* loc) {
   return true;
 }
 
+bool tt_read_place(tt_reader_t* r, const char* at, const tt_loc_t** loc) {
+  if (!r->line_at || at < r->line_at) {
+    r->line_at = r->begin;
+    r->line = r->column = 1;
+  }
+  for (const char* c; (c = memchr(r->line_at, '\n', (size_t)(at - r->line_at)));) {
+    r->line_at = c + 1;
+    r->line += r->line < INT32_MAX;
+    r->column = 1;
+  }
+  r->column = (int32_t)TT_MIN(r->column + (at - r->line_at), INT32_MAX);
+  r->line_at = at;
+  tt_loc_t* place = tt_arena_alloc(tt_read_arena(r), sizeof(*place));
+  if (!place) return tt_read_no_memory(r);
+  if (*loc) *place = **loc;
+  place->text_line = r->line;
+  place->text_column = r->column;
+  *loc = place;
+  return true;
+}
+
 bool tt_read_location(tt_reader_t* r, const tt_loc_t** out) {
   if (out) *out = NULL;
   if (!tt_read_peek(r, "loc")) return true;
@@ -393,12 +483,6 @@ bool tt_read_location(tt_reader_t* r, const tt_loc_t** out) {
 }
 
 // ---- values ------------------------------------------------------------------------------------
-
-static uint64_t name_hash(tt_string_view_t name) { return tt_hash_bytes(0, name.data, name.size); }
-
-static bool same_name(tt_string_view_t a, tt_string_view_t b) {
-  return a.size == b.size && memcmp(a.data, b.data, a.size) == 0;
-}
 
 static bool rehash(tt_reader_t* r) {
   size_t count = r->bucket_count ? r->bucket_count * 4 : 64;
@@ -452,7 +536,7 @@ void tt_read_scope_end(tt_reader_t* r, size_t scope) {
   }
 }
 
-static bool read_value_name(tt_reader_t* r, tt_string_view_t* out) {
+bool tt_read_value_name(tt_reader_t* r, tt_string_view_t* out) {
   if (!tt_read_peek_char(r, '%')) return tt_read_fail(r, "expected a value ('%%name')");
   const char* start = r->at++;
   while (r->at < r->end && (is_word_char(*r->at) || *r->at == '-')) ++r->at;
@@ -463,7 +547,7 @@ static bool read_value_name(tt_reader_t* r, tt_string_view_t* out) {
 
 tt_value_t* tt_read_use(tt_reader_t* r) {
   tt_string_view_t name;
-  if (!read_value_name(r, &name)) return NULL;
+  if (!tt_read_value_name(r, &name)) return NULL;
   int32_t i = find_symbol(r, name);
   if (i < 0) {
     tt_read_fail_at(r, name.data, "use of undefined value '%.*s'", (int)TT_MIN(name.size, 80), name.data);
@@ -511,7 +595,7 @@ bool tt_read_region(tt_reader_t* r, tt_op_t* op, size_t index) {
         if (names.size && !tt_read_expect(r, ",")) return false;
         tt_string_view_t* name = tt_read_push(r, &names, sizeof(*name));
         const tt_type_t** type = tt_read_push(r, &types, sizeof(*type));
-        if (!name || !type || !read_value_name(r, name) || !tt_read_expect(r, ":")) return false;
+        if (!name || !type || !tt_read_value_name(r, name) || !tt_read_expect(r, ":")) return false;
         if (!(*type = tt_read_type(r)) || !tt_read_location(r, NULL)) return false;
       }
     }
@@ -545,6 +629,7 @@ static bool keep_attrs(tt_reader_t* r, const tt_read_list_t* list, attr_slice_t*
 
 // The parts of a function before its body, from either form.
 typedef struct func_head_s {
+  const char* start;
   tt_string_view_t name;
   bool is_public;
   tt_read_list_t arg_names;  // tt_string_view_t; pretty form
@@ -559,9 +644,12 @@ typedef struct func_head_s {
 static bool read_func_body(tt_reader_t* r, func_head_t* head, bool generic) {
   const char* name = tt_read_cstr(r, head->name);
   if (!name) return false;
-  if (tt_module_find_func(r->b.module, name)) return tt_read_fail(r, "redefinition of function '@%s'", name);
+  if (tt_module_find_func(r->b.module, name))
+    return tt_read_fail_at(r, head->start, "redefinition of function '@%s'", name);
+  if (++r->func_count > TT_READ_MAX_FUNCS)
+    return tt_read_fail_at(r, head->start, "more than %d functions", TT_READ_MAX_FUNCS);
   tt_func_t* func = tt_b_func_begin(&r->b, name, head->is_public, head->arg_types.size, head->arg_types.data);
-  if (builder_failed(r)) return false;
+  if (builder_failed(r) || !tt_read_place(r, head->start, &func->loc)) return false;
   for (size_t i = 0; i < head->arg_attrs.size; ++i) {
     attr_slice_t* attrs = &((attr_slice_t*)head->arg_attrs.data)[i];
     for (size_t k = 0; k < attrs->size; ++k) tt_b_func_arg_attr(&r->b, func, i, attrs->data[k]);
@@ -579,7 +667,7 @@ static bool read_func_body(tt_reader_t* r, func_head_t* head, bool generic) {
     if (tt_read_accept(r, "(")) {
       while (!tt_read_accept(r, ")")) {
         if (count && !tt_read_expect(r, ",")) return false;
-        if (!read_value_name(r, &arg) || !tt_read_expect(r, ":")) return false;
+        if (!tt_read_value_name(r, &arg) || !tt_read_expect(r, ":")) return false;
         const tt_type_t* type = tt_read_type(r);
         if (!type || !tt_read_location(r, NULL)) return false;
         if (count >= head->arg_types.size || type != ((const tt_type_t**)head->arg_types.data)[count]) {
@@ -633,7 +721,7 @@ static bool read_func_body(tt_reader_t* r, func_head_t* head, bool generic) {
 
 // func.func [public|private] @name(%a: T {..}, ..) [-> T | (T {..}, ..)] [attributes {..}] { .. }
 bool tt_read_func(tt_reader_t* r) {
-  func_head_t head = {.is_public = true};
+  func_head_t head = {.start = r->at, .is_public = true};
   if (tt_read_accept(r, "private")) head.is_public = false;
   else (void)(tt_read_accept(r, "public") || tt_read_accept(r, "nested"));
   if (!tt_read_symbol_name(r, &head.name) || !tt_read_expect(r, "(")) return false;
@@ -645,7 +733,7 @@ bool tt_read_func(tt_reader_t* r) {
     if (!name || !type || !attrs) return false;
     if (!tt_read_peek_char(r, '%'))
       return tt_read_fail(r, "function '@%s' has no body (declarations are not supported)", head.name.data);
-    if (!read_value_name(r, name) || !tt_read_expect(r, ":") || !(*type = tt_read_type(r))) return false;
+    if (!tt_read_value_name(r, name) || !tt_read_expect(r, ":") || !(*type = tt_read_type(r))) return false;
     tt_read_list_t list = {0};
     if (tt_read_peek_char(r, '{') && !tt_read_attr_dict(r, &list, "{", "}")) return false;
     if (!keep_attrs(r, &list, attrs) || !tt_read_location(r, NULL)) return false;
@@ -685,7 +773,7 @@ static bool slice_of_dict(tt_reader_t* r, const tt_attr_t* array, tt_read_list_t
 
 // "func.func"() <{function_type = .., sym_name = ..}> ({ ^bb0(..): .. }) {..} : () -> ()
 static bool read_func_generic(tt_reader_t* r) {
-  func_head_t head = {.is_public = true};
+  func_head_t head = {.start = r->at, .is_public = true};
   tt_read_list_t props = {0};
   if (!tt_read_expect(r, "(") || !tt_read_expect(r, ")")) return false;
   if (tt_read_peek(r, "<{") && !tt_read_attr_dict(r, &props, "<{", "}>")) return false;
@@ -717,7 +805,11 @@ static bool read_func_generic(tt_reader_t* r) {
   }
   if (!tt_read_expect(r, "(") || !read_func_body(r, &head, true) || !tt_read_expect(r, ")")) return false;
   tt_read_list_t attrs = {0}, types = {0};
+  attr_slice_t kept;
   if (tt_read_peek_char(r, '{') && !tt_read_attr_dict(r, &attrs, "{", "}")) return false;
+  if (!keep_attrs(r, &attrs, &kept)) return false;
+  r->b.module->last_func->attrs.data = kept.data;
+  r->b.module->last_func->attrs.size = kept.size;
   return tt_read_expect(r, ":") && tt_read_types_parenthesised(r, &types) && tt_read_expect(r, "->") &&
          tt_read_types_parenthesised(r, &types) && tt_read_location(r, NULL);
 }
@@ -760,7 +852,7 @@ static bool read_module_items(tt_reader_t* r, const char* close) {
     } else if (tt_read_accept(r, "sdy.mesh")) {  // meshes matter to partitioners only
       tt_string_view_t name;
       if (!tt_read_symbol_name(r, &name) || !tt_read_expect(r, "=") || !tt_read_expect(r, "<") ||
-          !tt_read_skip_balanced(r, ">") || !tt_read_expect(r, ">"))
+          !tt_read_skip_balanced(r, '>') || !tt_read_expect(r, ">"))
         return false;
       tt_read_list_t attrs = {0};
       if (tt_read_peek_char(r, '{') && !tt_read_attr_dict(r, &attrs, "{", "}")) return false;

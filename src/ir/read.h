@@ -8,6 +8,9 @@
 
 #define TT_READ_MAX_DEPTH 64          // nesting of regions, and of attributes and types
 #define TT_READ_MAX_OPERANDS 65536
+#define TT_READ_MAX_ATTRS 4096        // of one dictionary or operation
+#define TT_READ_MAX_FUNCS 16384
+#define TT_READ_MAX_EXPANSION (4 << 20)   // bytes of alias texts read at their uses
 
 typedef struct tt_read_symbol_s {     // one %name (a group of results shares a name)
   tt_string_view_t name;
@@ -19,6 +22,10 @@ typedef struct tt_read_symbol_s {     // one %name (a group of results shares a 
 typedef struct tt_read_alias_s {      // #name = text or !name = text
   tt_string_view_t name;              // with its sigil
   const char* text;
+  int32_t next;                       // older entry of the same bucket, -1
+  bool is_open;                       // being read
+  bool is_read;                       // as a location, in loc
+  tt_loc_t loc;
 } tt_read_alias_t;
 
 typedef struct tt_reader_s {
@@ -34,8 +41,13 @@ typedef struct tt_reader_s {
   int32_t* buckets;
   size_t bucket_count;                // a power of two
   tt_read_alias_t* aliases;
-  size_t alias_count;
+  size_t alias_count, func_count;
+  int32_t* alias_buckets;
+  size_t alias_bucket_count;          // a power of two
   bool scanned_aliases;
+  size_t expanded_bytes;              // of aliases' texts, read again at each use
+  const char* line_at;                // a place whose line and column are known, for the places of operations
+  int32_t line, column;
 } tt_reader_t;
 
 // read.c
@@ -50,16 +62,23 @@ bool tt_read_peek_char(tt_reader_t* r, char c);
 // [A-Za-z_][A-Za-z0-9_$.-]*; false without an error if there is none.
 bool tt_read_word(tt_reader_t* r, tt_string_view_t* out);
 bool tt_read_string(tt_reader_t* r, tt_string_view_t* out);   // "..." unescaped into the module's arena
+bool tt_read_name_string(tt_reader_t* r, tt_string_view_t* out);   // not empty, without NUL
 bool tt_read_symbol_name(tt_reader_t* r, tt_string_view_t* out);   // @name or @"name"
 bool tt_read_i64(tt_reader_t* r, int64_t* out);
 bool tt_read_number_ahead(tt_reader_t* r);
 bool tt_read_i64_list(tt_reader_t* r, char open, char close, tt_i64s_t* out);   // in the arena
-bool tt_read_skip_balanced(tt_reader_t* r, const char* stops);   // to one of `stops` at depth 0
+bool tt_read_skip_balanced(tt_reader_t* r, char stop);      // to `stop` at depth 0
 bool tt_read_enter(tt_reader_t* r);                         // depth; pair with --r->depth
 bool tt_read_location(tt_reader_t* r, const tt_loc_t** out);   // optional trailing loc(...)
-const char* tt_read_alias(tt_reader_t* r, tt_string_view_t name);   // text or NULL
+bool tt_read_place(tt_reader_t* r, const char* at, const tt_loc_t** loc);   // adds the place in the text to *loc
+void tt_read_sigil_name(tt_reader_t* r, tt_string_view_t* out);     // #name, !name: at the sigil
+tt_read_alias_t* tt_read_alias(tt_reader_t* r, tt_string_view_t name);   // NULL: none, or an error
+// To the alias's text (NULL: it refers to itself), and back behind the use; what is read again is bounded.
+const char* tt_read_alias_begin(tt_reader_t* r, tt_read_alias_t* alias);
+bool tt_read_alias_end(tt_reader_t* r, tt_read_alias_t* alias, const char* back);
 const char* tt_read_cstr(tt_reader_t* r, tt_string_view_t view);    // NUL-terminated copy in the arena
 bool tt_read_define(tt_reader_t* r, tt_string_view_t name, tt_value_t* values, uint32_t count);
+bool tt_read_value_name(tt_reader_t* r, tt_string_view_t* out);     // %name
 tt_value_t* tt_read_use(tt_reader_t* r);                    // %name or %name#k
 bool tt_read_region(tt_reader_t* r, tt_op_t* op, size_t index);   // { ... } of an op
 size_t tt_read_scope(const tt_reader_t* r);

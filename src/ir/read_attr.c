@@ -153,19 +153,22 @@ static int hex_value(char c) { return isdigit((unsigned char)c) ? c - '0' : (c |
 // "0x...": the raw little-endian bytes (i1: packed bits).
 static bool read_blob(tt_reader_t* r, const tt_type_t* type, int64_t total, tt_dense_t* dense) {
   tt_string_view_t text;
+  const char* start = r->at;
   if (!tt_read_string(r, &text)) return false;
   if (text.size < 2 || text.data[0] != '0' || text.data[1] != 'x')
     return tt_read_fail(r, "expected \"0x...\"");
   const char* digits = text.data + 2;
   size_t bytes = (text.size - 2) / 2, element_bytes = tt_dtype_bytes(type->dtype);
-  for (const char* c = digits; *c; ++c) {
-    if (!isxdigit((unsigned char)*c)) return tt_read_fail(r, "'%c' is no hexadecimal digit", *c);
+  for (const char* c = digits; c < text.data + text.size; ++c) {
+    if (!isxdigit((unsigned char)*c)) return tt_read_fail_at(r, start, "byte 0x%02x is no hexadecimal digit",
+        (unsigned char)*c);
   }
+  if (text.size % 2) return tt_read_fail_at(r, start, "half a byte of data: %zu digits", text.size - 2);
   bool packed = type->dtype == TT_DTYPE_PRED;
   size_t wanted = packed ? ((size_t)total + 7) / 8 : (size_t)total * element_bytes;
   bool splat = !packed && bytes == element_bytes && total != 1;
   if (!splat && bytes != wanted)
-    return tt_read_fail(r, "%zu bytes of data, the type needs %zu", bytes, wanted);
+    return tt_read_fail_at(r, start, "%zu bytes of data, the type needs %zu", bytes, wanted);
   char* data = tt_arena_alloc(tt_read_arena(r), TT_MAX(packed ? (size_t)total : bytes, (size_t)16));
   if (!data) return tt_read_no_memory(r);
   if (packed) {
@@ -186,7 +189,7 @@ bool tt_read_dense(tt_reader_t* r, tt_attr_t* out) {
   const char* whole = r->at;
   if (!tt_read_expect(r, "dense") || !tt_read_expect(r, "<")) return false;
   const char* values = r->at;
-  if (!tt_read_skip_balanced(r, ">")) return false;
+  if (!tt_read_skip_balanced(r, '>')) return false;
   ++r->at;
   if (!tt_read_expect(r, ":")) return false;
   tt_read_space(r);
@@ -246,6 +249,7 @@ static bool read_array(tt_reader_t* r, tt_attr_t* out) {
   if (!tt_read_expect(r, "<")) return false;
   tt_read_space(r);
   if (!tt_read_dtype(r, &dtype)) return false;
+  if (tt_dtype_is_complex(dtype)) return tt_read_fail(r, "array<> of complex numbers");
   tt_read_list_t list = {0};
   bool is_bool = dtype == TT_DTYPE_PRED, is_float = tt_dtype_is_float(dtype);
   size_t bytes = is_bool ? 1 : 8;
@@ -254,10 +258,11 @@ static bool read_array(tt_reader_t* r, tt_attr_t* out) {
       if (list.size && !tt_read_expect(r, ",")) return false;
       void* slot = tt_read_push(r, &list, bytes);
       if (!slot) return false;
-      if (is_bool    ? !read_element(r, TT_DTYPE_PRED, slot)
-          : is_float ? !read_element(r, TT_DTYPE_F64, slot)
-                     : !read_element(r, TT_DTYPE_S64, slot))
-        return false;
+      char element[16] = {0};
+      if (!read_element(r, dtype, element)) return false;
+      if (is_bool) *(uint8_t*)slot = (uint8_t)element[0];
+      else if (is_float) *(double*)slot = tt_scalar_load_f64(dtype, element);
+      else *(int64_t*)slot = tt_scalar_load_i64(dtype, element);
     }
   } else if (!tt_read_expect(r, ">")) {
     return false;
@@ -415,19 +420,25 @@ bool tt_read_conv_dims(tt_reader_t* r, const tt_conv_dims_t** out) {
 }
 
 static bool read_dialect_attr(tt_reader_t* r, tt_attr_t* out) {
-  const char* start = r->at++;
-  while (r->at < r->end && (isalnum((unsigned char)*r->at) || strchr("_$.", *r->at))) ++r->at;
-  tt_string_view_t name = {start, (size_t)(r->at - start)};
+  const char* start = r->at;
+  tt_string_view_t name;
+  tt_read_sigil_name(r, &name);
   if (key_is(name, "#stablehlo") || key_is(name, "#chlo")) {  // #stablehlo<precision DEFAULT>
     tt_string_view_t kind, value;
     if (!tt_read_expect(r, "<") || !tt_read_word(r, &kind) || !tt_read_word(r, &value))
       return tt_read_fail(r, "expected '<kind VALUE>'");
     if (!tt_read_expect(r, ">")) return false;
-    static const char* const known[] = {"precision", "comparison_direction", "comparison_type", "fft_type",
-                                        "transpose", "rng_algorithm",        "rng_distribution"};
+    static const char* const known[] = {
+        "stablehlo<precision", "stablehlo<comparison_direction", "stablehlo<comparison_type",
+        "stablehlo<fft_type",  "stablehlo<transpose",            "stablehlo<rng_algorithm",
+        "stablehlo<rng_distribution", "chlo<precision", "chlo<comparison_direction", "chlo<comparison_type"};
     for (size_t i = 0; i < TT_ARRAY_LENGTH(known); ++i) {
-      if (!key_is(kind, known[i])) continue;
+      const char* mark = strchr(known[i], '<');
+      if (!key_is(kind, mark + 1) || (size_t)(mark - known[i]) != name.size - 1 ||
+          memcmp(known[i], name.data + 1, name.size - 1))
+        continue;
       out->kind = TT_AK_ENUM;
+      out->enum_kind = known[i];
       out->text = (tt_string_view_t){tt_read_cstr(r, value), value.size};
       return out->text.data != NULL;
     }
@@ -471,17 +482,15 @@ static bool read_dialect_attr(tt_reader_t* r, tt_attr_t* out) {
     memset(&out->alias, 0, sizeof(out->alias));
     return tt_read_expect(r, "<") && read_fields(r, alias_field, out);
   }
-  const char* text = tt_read_alias(r, name);
-  if (text) {
-    const char* back = r->at;
-    r->at = text;
-    bool ok = tt_read_attr_value(r, out);
-    r->at = back;
-    return ok;
+  tt_read_alias_t* alias = tt_read_alias(r, name);
+  if (r->status) return false;
+  if (alias) {
+    const char* back = tt_read_alias_begin(r, alias);
+    return back && tt_read_attr_value(r, out) && tt_read_alias_end(r, alias, back);
   }
   if (r->at < r->end && *r->at == '<') {
     ++r->at;
-    if (!tt_read_skip_balanced(r, ">")) return false;
+    if (!tt_read_skip_balanced(r, '>')) return false;
     ++r->at;
   } else if (!memchr(name.data, '.', name.size)) {
     return tt_read_fail_at(r, start, "unknown attribute '%.*s'", (int)TT_MIN(name.size, 60), name.data);
@@ -501,7 +510,7 @@ static bool read_number_attr(tt_reader_t* r, tt_attr_t* out) {
   if (tt_read_accept(r, ":")) {
     tt_read_space(r);
     if (tt_read_accept(r, "index")) {
-      dtype = TT_DTYPE_S64;
+      return keep_opaque(r, literal.start, out);  // no element type of programs
     } else if (!tt_read_type_ahead(r)) {
       r->at = before;
     } else if (!tt_read_dtype(r, &dtype)) {
@@ -542,12 +551,13 @@ static bool read_attr_body(tt_reader_t* r, tt_attr_t* out) {
     tt_string_view_t part;
     if (!tt_read_symbol_name(r, &out->text)) return false;
     out->kind = TT_AK_SYMBOL;
-    while (r->at + 1 < r->end && r->at[0] == ':' && r->at[1] == ':') {  // nested symbols stay text
+    bool nested = false;
+    while (r->at + 1 < r->end && r->at[0] == ':' && r->at[1] == ':') {
       r->at += 2;
+      nested = true;
       if (!tt_read_symbol_name(r, &part)) return false;
-      if (!keep_opaque(r, start, out)) return false;
     }
-    return true;
+    return !nested || keep_opaque(r, start, out);  // nested symbols stay text
   }
   if (c == '[') {
     tt_read_list_t list = {0};
@@ -589,11 +599,8 @@ static bool read_attr_body(tt_reader_t* r, tt_attr_t* out) {
   if (tt_read_peek(r, "dense")) return tt_read_dense(r, out);
   if (tt_read_accept(r, "array")) return read_array(r, out);
   if (tt_read_peek(r, "dense_resource")) {
-    if (!r->status)
-      r->status = tt_status_create(
-          TT_UNIMPLEMENTED,
-          "dense_resource<> constants are not supported: print the program with inline constants");
-    return false;
+    return tt_read_fail(r, "dense_resource<> constants are not supported: print the program with inline "
+        "constants");
   }
   if (tt_read_peek(r, "affine_map") || tt_read_peek(r, "opaque") || tt_read_peek(r, "loc")) {
     const char* start = r->at;
@@ -601,7 +608,7 @@ static bool read_attr_body(tt_reader_t* r, tt_attr_t* out) {
     if (!tt_read_word(r, &word)) return false;
     tt_read_space(r);
     if (r->at < r->end && (*r->at == '<' || *r->at == '(')) {
-      char close[2] = {*r->at == '<' ? '>' : ')', 0};
+      char close = *r->at == '<' ? '>' : ')';
       ++r->at;
       if (!tt_read_skip_balanced(r, close)) return false;
       ++r->at;
@@ -610,6 +617,12 @@ static bool read_attr_body(tt_reader_t* r, tt_attr_t* out) {
   }
   if (tt_read_type_ahead(r)) {
     out->kind = TT_AK_TYPE;
+    bool is_bare = *r->at != '!' && *r->at != '(' && !tt_read_peek(r, "tensor") && !tt_read_peek(r, "tuple");
+    if (is_bare) {  // held as a 0-d tensor type
+      if (!tt_read_dtype(r, &out->dtype)) return false;
+      out->type = tt_type_tensor(r->b.module, out->dtype, 0, NULL);
+      return out->type || tt_read_no_memory(r);
+    }
     out->type = tt_read_type(r);
     return out->type != NULL;
   }
@@ -625,11 +638,15 @@ bool tt_read_attr_value(tt_reader_t* r, tt_attr_t* out) {
 
 bool tt_read_attr_entry(tt_reader_t* r, tt_read_list_t* list) {
   tt_string_view_t name;
+  tt_read_space(r);
+  const char* start = r->at;
   if (tt_read_peek_char(r, '"')) {
-    if (!tt_read_string(r, &name)) return false;
+    if (!tt_read_name_string(r, &name)) return false;
   } else if (!tt_read_word(r, &name)) {
     return tt_read_fail(r, "expected an attribute name");
   }
+  if (list->size >= TT_READ_MAX_ATTRS) return tt_read_fail_at(r, start, "more than %d attributes",
+      TT_READ_MAX_ATTRS);
   tt_attr_t attr;
   memset(&attr, 0, sizeof(attr));
   attr.kind = TT_AK_UNIT;
@@ -640,7 +657,7 @@ bool tt_read_attr_entry(tt_reader_t* r, tt_read_list_t* list) {
     const tt_attr_t* other = &((tt_attr_t*)list->data)[i];
     if (other->name == attr.name &&
         (attr.name != TT_ATTR_OTHER || !strcmp(other->other_name, attr.other_name))) {
-      return tt_read_fail_at(r, name.data, "attribute '%.*s' twice", (int)TT_MIN(name.size, 60), name.data);
+      return tt_read_fail_at(r, start, "attribute '%.*s' twice", (int)TT_MIN(name.size, 60), name.data);
     }
   }
   tt_attr_t* slot = tt_read_push(r, list, sizeof(*slot));

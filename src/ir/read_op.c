@@ -196,7 +196,7 @@ static bool read_generic(tt_reader_t* r, op_parts_t* p, tt_op_t** out_op) {
       *place = r->at;
       if (!tt_read_peek_char(r, '{')) return tt_read_fail(r, "expected a region ('{')");
       ++r->at;
-      if (!tt_read_skip_balanced(r, "}")) return false;
+      if (!tt_read_skip_balanced(r, '}')) return false;
       ++r->at;
     } while (tt_read_accept(r, ","));
     if (!tt_read_expect(r, ")")) return false;
@@ -363,7 +363,7 @@ static bool read_clause(tt_reader_t* r, op_parts_t* p, const clause_t* clause) {
     case CLAUSE_ALGORITHM: {
       tt_read_space(r);
       const char* start = r->at;
-      if (!tt_read_expect(r, "<") || !tt_read_skip_balanced(r, ">")) return false;
+      if (!tt_read_expect(r, "<") || !tt_read_skip_balanced(r, '>')) return false;
       ++r->at;
       attr = push_attr(r, p, clause->attr, TT_AK_ALGORITHM);
       char* text =
@@ -627,11 +627,8 @@ static bool read_reducer(tt_reader_t* r, tt_op_t* op, const reduce_parts_t* redu
     for (size_t side = 0; side < 2; ++side) {
       size_t k = side * count + i;
       if (side && !tt_read_expect(r, ",")) return false;
-      if (!tt_read_peek_char(r, '%')) return tt_read_fail(r, "expected an argument of the reducer");
-      const char* start = r->at++;
-      while (r->at < r->end && (isalnum((unsigned char)*r->at) || strchr("_$.-", *r->at))) ++r->at;
-      names[k] = (tt_string_view_t){start, (size_t)(r->at - start)};
-      if (!tt_read_expect(r, ":") || !(list[k] = tt_read_type(r)) || !tt_read_location(r, NULL)) return false;
+      if (!tt_read_value_name(r, &names[k]) || !tt_read_expect(r, ":") || !(list[k] = tt_read_type(r)) ||
+          !tt_read_location(r, NULL)) return false;
     }
     if (!tt_read_expect(r, ")")) return false;
   }
@@ -655,13 +652,8 @@ static bool read_while(tt_reader_t* r, op_parts_t* p, tt_op_t** out_op) {
   if (!tt_read_expect(r, "(")) return false;
   while (!tt_read_accept(r, ")")) {
     if (names.size && !tt_read_expect(r, ",")) return false;
-    if (!tt_read_peek_char(r, '%')) return tt_read_fail(r, "expected an iteration argument");
     tt_string_view_t* name = tt_read_push(r, &names, sizeof(*name));
-    if (!name) return false;
-    const char* start = r->at++;
-    while (r->at < r->end && (isalnum((unsigned char)*r->at) || strchr("_$.-", *r->at))) ++r->at;
-    *name = (tt_string_view_t){start, (size_t)(r->at - start)};
-    if (!tt_read_expect(r, "=") || !push_operand(r, p)) return false;
+    if (!name || !tt_read_value_name(r, name) || !tt_read_expect(r, "=") || !push_operand(r, p)) return false;
   }
   if (names.size && !read_signature(r, p)) return false;
   if (tt_read_accept(r, "attributes") && !tt_read_attr_dict(r, &p->attrs, "{", "}")) return false;
@@ -713,6 +705,8 @@ static bool read_pretty(tt_reader_t* r, op_parts_t* p, tt_op_t** out_op) {
     case TT_OP_COMPOSITE: ok = read_composite(r, p); break;
     case TT_OP_REDUCE: ok = read_reduce(r, p, &reduce); break;
     case TT_OP_GET_TUPLE_ELEMENT: ok = read_tuple_element(r, p); break;
+    case TT_OP_RETURN:
+    case TT_OP_FUNC_RETURN: ok = !tt_read_peek_char(r, '%') || read_items(r, p, ':'); break;
     default:
       parenthesised = tt_read_accept(r, "(");
       ok = read_items(r, p, parenthesised ? ')' : ':') && (!parenthesised || tt_read_expect(r, ")"));
@@ -731,7 +725,7 @@ static bool read_pretty(tt_reader_t* r, op_parts_t* p, tt_op_t** out_op) {
 // sdy.sharding_constraint %x <@mesh, [..]> : T is the value itself here.
 static bool read_sharding_constraint(tt_reader_t* r, const op_parts_t* p) {
   tt_value_t* value = tt_read_use(r);
-  if (!value || !tt_read_expect(r, "<") || !tt_read_skip_balanced(r, ">")) return false;
+  if (!value || !tt_read_expect(r, "<") || !tt_read_skip_balanced(r, '>')) return false;
   ++r->at;
   if (!tt_read_expect(r, ":") || !tt_read_type(r)) return false;
   return p->result_name.data && tt_read_define(r, p->result_name, value, 1);
@@ -744,10 +738,8 @@ static bool read_result_names(tt_reader_t* r, op_parts_t* p, tt_read_list_t* mor
   p->result_names = 0;
   if (!tt_read_peek_char(r, '%')) return true;
   do {
-    if (!tt_read_peek_char(r, '%')) return tt_read_fail(r, "expected a result name");
-    const char* start = r->at++;
-    while (r->at < r->end && (isalnum((unsigned char)*r->at) || strchr("_$.-", *r->at))) ++r->at;
-    tt_string_view_t name = {start, (size_t)(r->at - start)};
+    tt_string_view_t name;
+    if (!tt_read_value_name(r, &name)) return false;
     int64_t count = 1;
     if (r->at < r->end && *r->at == ':') {
       ++r->at;
@@ -789,15 +781,15 @@ bool tt_read_op(tt_reader_t* r, bool* out_terminator) {
   if (parts.kind == TT_OP_INVALID && !generic) {  // `call` and `return` without their dialect
     if (name.size == 4 && !memcmp(name.data, "call", 4)) parts.kind = TT_OP_FUNC_CALL;
     if (name.size == 6 && !memcmp(name.data, "return", 6)) parts.kind = TT_OP_FUNC_RETURN;
-    if (name.size == 22 && !memcmp(name.data, "stablehlo.create_token", 22)) parts.kind = TT_OP_AFTER_ALL;
   }
+  if (name.size == 22 && !memcmp(name.data, "stablehlo.create_token", 22)) parts.kind = TT_OP_AFTER_ALL;
   if (parts.kind == TT_OP_INVALID) {
     return tt_read_fail_at(r, parts.start, "unknown operation '%.*s'", (int)TT_MIN(name.size, 80), name.data);
   }
   if (!r->b.block) return tt_read_fail_at(r, parts.start, "operation outside a function");
   tt_op_t* op = NULL;
   if (generic ? !read_generic(r, &parts, &op) : !read_pretty(r, &parts, &op)) return false;
-  if (!tt_read_location(r, &op->loc)) return false;
+  if (!tt_read_location(r, &op->loc) || !tt_read_place(r, parts.start, &op->loc)) return false;
   *out_terminator = (tt_op_info(op->kind)->traits & TT_TRAIT_TERMINATOR) != 0;
   if (names.size <= 1) return define_results(r, &parts, op);
   struct {

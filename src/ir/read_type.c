@@ -17,12 +17,15 @@ bool tt_read_dtype(tt_reader_t* r, tt_dtype_t* out) {
   const char* start = r->at;
   if (!dtype_word(r, &word)) return tt_read_fail(r, "expected an element type");
   if (word.size == 7 && !memcmp(word.data, "complex", 7)) {
-    tt_dtype_t part;
     if (!tt_read_expect(r, "<")) return false;
     tt_read_space(r);
-    if (!tt_read_dtype(r, &part) || !tt_read_expect(r, ">")) return false;
-    if (part != TT_DTYPE_F32 && part != TT_DTYPE_F64)
-      return tt_read_fail_at(r, start, "complex of '%s' (only f32 and f64)", tt_dtype_name(part));
+    if (!dtype_word(r, &word)) return tt_read_fail(r, "expected an element type");
+    tt_dtype_t part = tt_dtype_from_name(word.data, word.size);
+    if (part != TT_DTYPE_F32 && part != TT_DTYPE_F64) {
+      return tt_read_fail_at(r, start, "complex of '%.*s' (only f32 and f64)", (int)TT_MIN(word.size, 40),
+          word.data);
+    }
+    if (!tt_read_expect(r, ">")) return false;
     *out = part == TT_DTYPE_F32 ? TT_DTYPE_C64 : TT_DTYPE_C128;
     return true;
   }
@@ -42,7 +45,7 @@ static bool read_f64(tt_reader_t* r, double* out) {
   size_t size = 0;
   tt_read_space(r);
   while (r->at < r->end && size + 1 < sizeof(buffer) &&
-         (isalnum((unsigned char)*r->at) || strchr("+-.", *r->at)))
+         (isalnum((unsigned char)*r->at) || *r->at == '+' || *r->at == '-' || *r->at == '.'))
     buffer[size++] = *r->at++;
   buffer[size] = 0;
   char* stop;
@@ -128,7 +131,7 @@ static bool read_encoding(tt_reader_t* r, tt_type_t* type, int64_t* bounds) {
   }
   tt_read_space(r);
   const char* start = r->at;
-  if (!tt_read_skip_balanced(r, ">")) return false;
+  if (!tt_read_skip_balanced(r, '>')) return false;
   type->encoding = tt_read_cstr(r, (tt_string_view_t){start, (size_t)(r->at - start)});
   return type->encoding != NULL;
 }
@@ -241,25 +244,22 @@ static const tt_type_t* read_type_body(tt_reader_t* r) {
     return type;
   }
   if (tt_read_peek_char(r, '!')) {
-    const char* start = r->at++;
-    while (r->at < r->end && (isalnum((unsigned char)*r->at) || strchr("_$.", *r->at))) ++r->at;
-    tt_string_view_t name = {start, (size_t)(r->at - start)};
-    const char* text = tt_read_alias(r, name);
-    if (!text) {
-      tt_read_fail_at(r, start, "unknown type '%.*s'", (int)TT_MIN(name.size, 60), name.data);
+    tt_string_view_t name;
+    tt_read_sigil_name(r, &name);
+    tt_read_alias_t* alias = tt_read_alias(r, name);
+    if (!alias) {
+      tt_read_fail_at(r, name.data, "unknown type '%.*s'", (int)TT_MIN(name.size, 60), name.data);
       return NULL;
     }
-    const char* back = r->at;
-    r->at = text;
-    const tt_type_t* type = tt_read_type(r);
-    r->at = back;
-    return type;
+    const char* back = tt_read_alias_begin(r, alias);
+    const tt_type_t* type = back ? tt_read_type(r) : NULL;
+    return type && tt_read_alias_end(r, alias, back) ? type : NULL;
   }
-  tt_dtype_t dtype;  // a bare element type, as attributes have them: held as a 0-d tensor type
-  if (!tt_read_dtype(r, &dtype)) return NULL;
-  const tt_type_t* type = tt_type_tensor(r->b.module, dtype, 0, NULL);
-  if (!type) tt_read_no_memory(r);
-  return type;
+  const char* start = r->at;
+  tt_dtype_t dtype;
+  if (tt_read_dtype(r, &dtype))
+    tt_read_fail_at(r, start, "'%s' is an element type, not the type of a value", tt_dtype_name(dtype));
+  return NULL;
 }
 
 const tt_type_t* tt_read_type(tt_reader_t* r) {

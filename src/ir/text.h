@@ -7,7 +7,8 @@
 #include "base/strbuf.h"
 #include "ir/ir.h"
 
-// Errors: INVALID_ARGUMENT "line:column: message". Input is hostile: depth and sizes are bounded.
+// Errors: INVALID_ARGUMENT "line:column: message". Input is hostile: depth and sizes are bounded (read.h).
+// Operations remember their place, so tt_module_verify's errors start with it as well.
 tt_status_t tt_module_parse(const char* text, size_t size, tt_module_t** out_module) TT_MUST_USE;
 
 typedef enum tt_print_flags_e {

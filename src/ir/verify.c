@@ -12,6 +12,7 @@ typedef struct verifier_s {
   const tt_module_t* module;
   uint64_t* visible;       // bit a value id
   size_t word_count;
+  const tt_loc_t* at;      // of what is wrong
 } verifier_t;
 
 static bool test_bit(const verifier_t* v, uint32_t id) { return v->visible[id / 64] >> (id % 64) & 1; }
@@ -195,6 +196,7 @@ static tt_status_t verify_block(verifier_t* v, const tt_block_t* block, int dept
     if (tt_status_is_ok(status)) status = verify_op(v, op, depth);
     // The innermost op names itself; outer ones would only repeat the path.
     if (!tt_status_is_ok(status)) {
+      if (!v->at) v->at = op->loc;
       bool named = strstr(tt_status_message(status), "in `") != NULL;
       return named ? status : tt_status_annotate(status, "in `%s`", TT_OP_TEXT(op));
     }
@@ -207,6 +209,12 @@ static tt_status_t verify_block(verifier_t* v, const tt_block_t* block, int dept
     }
   }
   return TT_OK_STATUS;
+}
+
+// "line:column: " of a program that was read from text.
+static tt_status_t at_text(tt_status_t status, const tt_loc_t* loc) {
+  if (!loc || !loc->text_line) return status;
+  return tt_status_annotate(status, "%d:%d", (int)loc->text_line, (int)loc->text_column);
 }
 
 // A donated argument names the result that takes its buffer, each at most once.
@@ -282,10 +290,13 @@ static tt_status_t visit_calls(call_graph_t* graph, const tt_block_t* block, int
 static tt_status_t visit_func(call_graph_t* graph, const tt_func_t* func, int depth) {
   uint8_t* state = &graph->state[place_of_func(graph->module, func)];
   if (*state == 2) return TT_OK_STATUS;
-  if (*state == 1) return tt_status_create(TT_INVALID_ARGUMENT, "function @%s calls itself", func->name);
+  if (*state == 1) {
+    return at_text(tt_status_create(TT_INVALID_ARGUMENT, "function @%s calls itself", func->name), func->loc);
+  }
   if (depth > MAX_DEPTH) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "function @%s: calls are nested deeper than %d", func->name,
-                            MAX_DEPTH);
+    return at_text(tt_status_create(TT_INVALID_ARGUMENT, "function @%s: calls are nested deeper than %d",
+                                    func->name, MAX_DEPTH),
+                   func->loc);
   }
   *state = 1;
   TT_RETURN_IF_ERROR(visit_calls(graph, &func->body.block, depth));
@@ -317,7 +328,8 @@ tt_status_t tt_module_verify(const tt_module_t* module) {
     const tt_func_t* first = tt_module_find_func(module, func->name);
     status =
         first == func ? verify_func(&v, func) : tt_status_create(TT_INVALID_ARGUMENT, "is defined twice");
-    status = tt_status_annotate(status, "function @%s", func->name);
+    if (tt_status_is_ok(status)) continue;
+    status = at_text(tt_status_annotate(status, "function @%s", func->name), v.at ? v.at : func->loc);
   }
   tt_free(words);
   return tt_status_is_ok(status) ? check_calls(module) : status;

@@ -1,0 +1,4 @@
+func.func @f() {
+  %c = stablehlo.constant dense<"0x000"> : tensor<i8>
+  return
+}

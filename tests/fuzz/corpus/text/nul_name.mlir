@@ -1,0 +1,3 @@
+func.func @"a\00b"() {
+  return
+}
