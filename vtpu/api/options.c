@@ -138,12 +138,12 @@ static tt_status_t parse_assignment(wire_t wire, tt_api_options_t* options) {
   return TT_OK_STATUS;
 }
 
-static tt_status_t parse_build(wire_t wire, tt_api_options_t* options) {
+// The message may come in several parts; the assignment is read once the last one has said how many devices there are.
+static tt_status_t parse_build(wire_t wire, tt_api_options_t* options, wire_t* assignment) {
   field_t field;
   bool bad;
-  wire_t assignment = {NULL, NULL};
   while (read_field(&wire, &field, &bad)) {
-    if (field.wire_type == 2 && field.number == 9) assignment = field.bytes;
+    if (field.wire_type == 2 && field.number == 9) *assignment = field.bytes;
     if (field.wire_type != 0) continue;
     switch (field.number) {
       case 1: options->device_ordinal = (int)(int64_t)field.value; break;
@@ -159,22 +159,22 @@ static tt_status_t parse_build(wire_t wire, tt_api_options_t* options) {
       default: break;
     }
   }
-  if (bad) return malformed("executable build options");
-  if (assignment.cursor != assignment.end) return parse_assignment(assignment, options);
-  return TT_OK_STATUS;
+  return bad ? malformed("executable build options") : TT_OK_STATUS;
 }
 
 tt_status_t tt_api_options_parse(const char* bytes, size_t size, tt_api_options_t* out_options) {
   memset(out_options, 0, sizeof(*out_options));
   out_options->device_ordinal = -1;
-  wire_t wire = {(const uint8_t*)bytes, (const uint8_t*)bytes + size};
+  wire_t wire = {(const uint8_t*)bytes, (const uint8_t*)bytes + size}, assignment = {NULL, NULL};
   field_t field;
   bool bad;
   tt_status_t status = TT_OK_STATUS;
   while (tt_status_is_ok(status) && read_field(&wire, &field, &bad)) {
-    if (field.number == 3 && field.wire_type == 2) status = parse_build(field.bytes, out_options);
+    if (field.number == 3 && field.wire_type == 2) status = parse_build(field.bytes, out_options, &assignment);
   }
   if (tt_status_is_ok(status) && bad) status = malformed("protocol buffer");
+  if (tt_status_is_ok(status) && assignment.cursor != assignment.end)
+    status = parse_assignment(assignment, out_options);
   if (out_options->num_replicas == 0) out_options->num_replicas = 1;
   if (out_options->num_partitions == 0) out_options->num_partitions = 1;
   if (tt_status_is_ok(status) &&

@@ -241,7 +241,7 @@ static tt_status_t check_tensors(const v_t* v, uint32_t at, uint32_t count) {
   const pd_tensor_t* t = PD_AT(v->bytes, at, pd_tensor_t);
   for (uint32_t i = 0; i < count; ++i) {
     int64_t elems;
-    CHECK(t[i].dtype > 0 && t[i].dtype < TT_DTYPE_COUNT, "a tensor's dtype");
+    CHECK(t[i].dtype > 0 && t[i].dtype < TT_DTYPE_COUNT && tt_dtype_bytes((tt_dtype_t)t[i].dtype) > 0, "a tensor's dtype");
     TT_RETURN_IF_ERROR(check_dims(v, t[i].dims_at, t[i].rank, &elems));
     CHECK(INSIDE(v, t[i].strides_at, t[i].rank, int64_t), "a tensor's strides");
     int64_t esize = (int64_t)tt_dtype_bytes((tt_dtype_t)t[i].dtype);
