@@ -61,7 +61,7 @@ typedef enum tt_setting_e {
   TT_SETTING_DEBUG,              // 1: debug eager: blocking, locations, checks
   TT_SETTING_LOCATIONS,          // 1: file:line in messages (TORCH_TPU_LOCATIONS)
   TT_SETTING_THREADS,            // of the plugin's pool
-  TT_SETTING_CACHE_ENTRIES,      // bound of the executable cache
+  TT_SETTING_CACHE_ENTRIES,      // bound of the executable cache: of signatures, and of the programs behind them
   TT_SETTING_IR_HANDOVER,        // 0: programs go to our own plugin as text too
   TT_SETTING_FORBID_RECOMPILES,  // 1: a compile raises FAILED_PRECONDITION with its reason
   TT_SETTING_DEFAULT_FLOAT,      // torch.get_default_dtype() as a dtype of the core; 0: float32

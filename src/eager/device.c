@@ -214,6 +214,7 @@ static tt_status_t open_engine(tt_engine_t** out) {
     close_engine(engine);
     return tt_status_annotate(status, "cannot open the tpu plugin");
   }
+  tt_program_cache_set_capacity((size_t)tt_setting_get(TT_SETTING_CACHE_ENTRIES));
   tt_rt_client_set_ir_handover(engine->client, tt_setting_get(TT_SETTING_IR_HANDOVER) != 0);
   if (tt_setting_get(TT_SETTING_THREADS) > 0)
     tt_rt_client_set_threads(engine->client, (int)tt_setting_get(TT_SETTING_THREADS));

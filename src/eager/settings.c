@@ -62,7 +62,10 @@ tt_status_t tt_setting_set(tt_setting_t setting, int64_t value) {
   if (engine && !tt_is_forked_child()) {
     if (setting == TT_SETTING_THREADS && value > 0) tt_rt_client_set_threads(engine->client, (int)value);
     if (setting == TT_SETTING_IR_HANDOVER) tt_rt_client_set_ir_handover(engine->client, value != 0);
-    if (setting == TT_SETTING_CACHE_ENTRIES) tt_lru_set_capacity(engine->programs, (size_t)value);
+    if (setting == TT_SETTING_CACHE_ENTRIES) {
+      tt_lru_set_capacity(engine->programs, (size_t)value);
+      tt_program_cache_set_capacity((size_t)value);
+    }
   }
   return TT_OK_STATUS;
 }
