@@ -1,5 +1,8 @@
 """Eager dispatch, 4x4 float32, one thread, against CPU eager in the same process."""
+import os
 import statistics
+import subprocess
+import sys
 import time
 
 import torch
@@ -55,6 +58,15 @@ def main():
         times.sort()
         row("first use", name, times[len(times) // 2], add, "us", 30)
         row("first use", name + " p95", times[int(len(times) * 0.95)], add, "us", 90)
+
+    # The executable cache stays within its bound, and so does memory: several times as many signatures as entries.
+    code = ("import resource, torch\nx = torch.randn(4, 4096, device='tpu')\ndef use(low):\n    for n in range(low, low + 1500): x[:, :n] + 1\n"
+            "use(1)\nbefore = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\nuse(1501)\n"
+            "s = torch.tpu.compile_stats()\nprint(s['entries'], s['evictions'], resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**os.environ, "TORCH_TPU_CACHE_ENTRIES": "512"})
+    entries, evictions, grown = map(int, done.stdout.split())
+    note("cache", f"{entries} programs of 3,000 after {evictions} evictions (bound 512, the default is 8192); {grown} KiB more in the second half  "
+         f"{'ok' if entries <= 512 and evictions >= 2400 else 'SHORT'}")
 
     # Nothing is allocated once warm.
     x, y = torch.randn(4, 4, device="tpu"), torch.randn(4, 4, device="tpu")
