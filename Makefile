@@ -1,7 +1,8 @@
 # Two commands do everything on a fresh machine:
 #   make demo   virtual environment, dependencies, build, then three programs on the tpu device
 #   make test   the tests
-# Others: make build | check-fast | test-long | asan | tsan | fuzz | wheel | bench | clean. See CONTRIBUTING.md.
+# Others: make build | check-fast | test-long | check-tpu | check-tpu-long | asan | tsan | fuzz | wheel | bench | clean.
+# See CONTRIBUTING.md.
 
 SHELL := /bin/bash
 VENV := .venv
@@ -15,7 +16,7 @@ CTEST = $(dir $(CMAKE))ctest
 export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: demo test test-long build check-fast asan tsan fuzz wheel bench clean system environment environment-test rules c-tests help
+.PHONY: demo test test-long build check-fast check-tpu check-tpu-long asan tsan fuzz wheel bench clean system environment environment-test rules c-tests help
 
 help:
 	@sed -n '1,5p' Makefile
@@ -29,6 +30,8 @@ $(VENV)/.demo: $(VENV)/.base
 	tools/environment.sh demo $(VENV)
 $(VENV)/.test: $(VENV)/.demo
 	tools/environment.sh test $(VENV)
+$(VENV)/.tpu: $(VENV)/.test
+	tools/environment.sh tpu $(VENV)
 environment: $(VENV)/.demo
 environment-test: $(VENV)/.test
 
@@ -55,7 +58,7 @@ c-tests: build
 check-fast: $(VENV)/.test build rules c-tests
 	$(PY) -m pytest -x tests -m "not slow" --ignore tests/kernels --ignore tests/test_programs.py --ignore tests/test_ops.py \
 	  --ignore tests/test_compile_models.py --ignore tests/test_models.py --ignore tests/test_interrupt.py --ignore tests/test_bad_input.py \
-	  --ignore tests/test_vision_training.py --ignore tests/test_text_training.py --ignore tests/lower --ignore tests/test_compile.py \
+	  --ignore tests/test_vision_training.py --ignore tests/test_text_training.py --ignore tests/lower --ignore tests/tpu --ignore tests/test_compile.py \
 	  --ignore tests/test_dataloader.py --ignore tests/test_vtpu_plugin.py --ignore tests/test_multi_device.py --ignore tests/test_embeddings.py \
 	  --ignore tests/test_nn_random.py --ignore tests/test_views_random.py --ignore tests/test_jax_programs.py
 
@@ -65,6 +68,13 @@ test: $(VENV)/.test build rules c-tests
 # Minutes each: the language model, whole training passes, all of op_db, process exits. By hand before an issue is closed.
 test-long: $(VENV)/.test build
 	$(PY) -m pytest tests -m slow
+
+# Every program that we emit through the TPU compiler, ahead of time and without a TPU: docs/tpu_legality.md. Long: three samples, all
+# generations, training graphs; it also renews the document.
+check-tpu: $(VENV)/.test $(VENV)/.tpu build
+	$(PY) tests/tpu/gate.py
+check-tpu-long: $(VENV)/.test $(VENV)/.tpu build
+	$(PY) tests/tpu/gate.py --long --write
 
 # The C tests under sanitizers, in builds of their own.
 asan: $(VENV)/.base

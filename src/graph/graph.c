@@ -199,12 +199,27 @@ static void random_words(tt_lower_t* L, uint64_t words, tt_value_t** out_seed, t
   tt_build_random(((lowering_t*)L->self)->build, words, out_seed, out_offset);
 }
 
+// 64-bit Python numbers narrow where the device has no 64-bit floats, as in eager (tt_build_read).
+static tt_value_t* lower_host_scalar(tt_build_t* build, const tt_tensor_t* tensor) {
+  tt_builder_t* b = &build->b;
+  bool refused = build->target.dtype_support[tensor->dtype] == TT_SUPPORT_REFUSED;
+  bool narrows = tensor->is_wrapped_number && refused;
+  double value[2];
+  float narrow[2];
+  if (!narrows || (tensor->dtype != TT_DTYPE_F64 && tensor->dtype != TT_DTYPE_C128))
+    return tt_b_constant(b, tt_b_type(b, tensor->dtype, 0, NULL), tensor->host_scalar, true);
+  tt_scalar_load_complex(tensor->dtype, tensor->host_scalar, value);
+  narrow[0] = (float)value[0];
+  narrow[1] = (float)value[1];
+  tt_dtype_t dtype = tensor->dtype == TT_DTYPE_F64 ? TT_DTYPE_F32 : TT_DTYPE_C64;
+  return tt_b_constant(b, tt_b_type(b, dtype, 0, NULL), narrow, true);
+}
+
 static tt_ltensor_t lower_tensor(lowering_t* lowering, const tt_tensor_t* tensor) {
-  tt_builder_t* b = &lowering->build->b;
   tt_ltensor_t result = {NULL, tensor->is_wrapped_number, false};
   if (!tensor->is_defined) return result;
   if (tensor->host_scalar)
-    result.value = tt_b_constant(b, tt_b_type(b, tensor->dtype, 0, NULL), tensor->host_scalar, true);
+    result.value = lower_host_scalar(lowering->build, tensor);
   else
     result.value = lowering->values[tensor->graph_value];
   return result;

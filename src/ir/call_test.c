@@ -161,7 +161,7 @@ TT_TEST(type, interning_past_the_linear_limit) {
 }
 
 TT_TEST(target, tables) {
-  tt_target_t t;
+  tt_target_t t, first;
   tt_target_vtpu(&t);
   TT_EXPECT(t.is_vtpu && t.checks && t.int64_dot && t.dtype_support[TT_DTYPE_F64] == TT_SUPPORT_NATIVE);
   static const char* const chips[] = {"v5e", "v5p", "v6e", "tpu7x"};
@@ -173,6 +173,14 @@ TT_TEST(target, tables) {
     TT_EXPECT_EQ(t.dtype_support[TT_DTYPE_C128], TT_SUPPORT_REFUSED);
     TT_EXPECT_EQ(t.dtype_support[TT_DTYPE_S64], TT_SUPPORT_EMULATED);
     TT_EXPECT_EQ(t.dtype_support[TT_DTYPE_BF16], TT_SUPPORT_NATIVE);
+    // All generations get the same programs: tests/tpu/gate.py collects them once. What differs, float8's
+    // rate, is not seen by lowerings.
+    TT_EXPECT_OK(tt_target_by_name("v5e", &first));
+    TT_EXPECT(t.fft64 == first.fft64 && t.rounds_f32 == first.rounds_f32 && t.checks == first.checks);
+    TT_EXPECT(t.custom_calls == first.custom_calls && t.matmul_passes == first.matmul_passes);
+    for (int d = 1; d < TT_DTYPE_COUNT; ++d) {
+      TT_EXPECT_EQ(t.dtype_support[d] == TT_SUPPORT_REFUSED, first.dtype_support[d] == TT_SUPPORT_REFUSED);
+    }
   }
   TT_EXPECT_OK(tt_target_by_name("foreign", &t));
   TT_EXPECT(!t.is_vtpu && !t.checks);

@@ -230,8 +230,8 @@ static V average_divisor(tt_lower_t* L, const pool_t* p, V like, bool count_pad,
       counts[o] = count_pad ? (double)padded : (double)(TT_MIN(end, p->in[i]) - TT_MAX(begin, 0));
     }
     tt_dim_t extent = p->out[i];
-    V line = tt_b_constant(L->b, tt_b_type(L->b, TT_DTYPE_F64, 1, &extent), counts, false);
-    line = tt_lx_along(L, CAST(line, tt_lx_dtype(like)), p->first + i, like);
+    V line = tt_lx_constant(L, tt_lx_dtype(like), 1, &extent, counts);
+    line = tt_lx_along(L, line, p->first + i, like);
     divisor = divisor ? MUL(divisor, line) : line;
   }
   return divisor;
@@ -314,7 +314,7 @@ static V adaptive_matrix(tt_lower_t* L, int64_t out, int64_t in, tt_dtype_t dtyp
     for (int64_t i = begin; i < end; ++i) weights[o * in + i] = 1.0 / (double)(end - begin);
   }
   tt_dim_t dims[2] = {out, in};
-  return CAST(tt_b_constant(L->b, tt_b_type(L->b, TT_DTYPE_F64, 2, dims), weights, false), dtype);
+  return tt_lx_constant(L, dtype, 2, dims, weights);
 }
 
 static void adaptive_avg(tt_lower_t* L, int n, bool backward) {

@@ -86,8 +86,7 @@ static V pick(tt_lower_t* L, V x, int64_t dim, const int64_t* index, int64_t cou
 
 static V line_of(tt_lower_t* L, const double* values, int64_t count, int64_t dim, V like) {
   tt_dim_t extent = count;
-  V line = tt_b_constant(L->b, tt_b_type(L->b, TT_DTYPE_F64, 1, &extent), values, false);
-  return like ? tt_lx_along(L, CAST(line, tt_lx_dtype(like)), dim, like) : NULL;
+  return like ? tt_lx_along(L, tt_lx_constant(L, tt_lx_dtype(like), 1, &extent, values), dim, like) : NULL;
 }
 
 static V resize_gather(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int64_t out, bool align,
@@ -128,9 +127,7 @@ static V resize_matrix(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int6
     for (int k = 0; k < count; ++k) matrix[o * in + at[k]] += w[k];
   }
   tt_dim_t dims[2] = {out, in};
-  V weights =
-      x ? CAST(tt_b_constant(L->b, tt_b_type(L->b, TT_DTYPE_F64, 2, dims), matrix, false), tt_lx_dtype(x))
-        : NULL;
+  V weights = x ? tt_lx_constant(L, tt_lx_dtype(x), 2, dims, matrix) : NULL;
   return tt_lx_matrix_along(L, x, dim, weights, transposed);
 }
 

@@ -112,6 +112,22 @@ tt_value_t* tt_lx_splat_i64(tt_lower_t* L, tt_value_t* like, int64_t value) {
   return like ? tt_b_splat_i64(L->b, like->type, value) : NULL;
 }
 
+tt_value_t* tt_lx_constant(tt_lower_t* L, tt_dtype_t dtype, size_t rank, const tt_dim_t* dims,
+                           const double* values) {
+  const tt_type_t* type = tt_b_type(L->b, dtype, rank, dims);
+  if (!type) return NULL;
+  int64_t count = tt_type_elems(type);
+  size_t size = tt_dtype_bytes(dtype);
+  char* data = count < 0 ? NULL : tt_arena_alloc_array(L->scratch, (size_t)count + 1, size);
+  if (!data) return tt_builder_fail(L->b, TT_RESOURCE_EXHAUSTED, "out of host memory");
+  for (int64_t i = 0; i < count; ++i) {
+    const double complex_value[2] = {values[i], 0};
+    if (tt_dtype_is_complex(dtype)) tt_scalar_store_complex(dtype, complex_value, data + (size_t)i * size);
+    else tt_scalar_store_f64(dtype, values[i], data + (size_t)i * size);
+  }
+  return tt_b_constant(L->b, type, data, false);
+}
+
 tt_value_t* tt_lx_full(tt_lower_t* L, tt_dtype_t dtype, size_t rank, const tt_dim_t* dims, double value) {
   const tt_type_t* type = tt_b_type(L->b, dtype, rank, dims);
   return type ? tt_b_splat_f64(L->b, type, value) : NULL;

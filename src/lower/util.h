@@ -31,6 +31,9 @@ tt_value_t* tt_lx_along(tt_lower_t* L, tt_value_t* v, int64_t dim, const tt_valu
 // Splats of like's type.
 tt_value_t* tt_lx_splat(tt_lower_t* L, tt_value_t* like, double value);
 tt_value_t* tt_lx_splat_i64(tt_lower_t* L, tt_value_t* like, int64_t value);
+// Constant of `values` in row-major order, each rounded once: no float64 in the program unless dtype is wide.
+tt_value_t* tt_lx_constant(tt_lower_t* L, tt_dtype_t dtype, size_t rank, const tt_dim_t* dims,
+                           const double* values);
 tt_value_t* tt_lx_full(tt_lower_t* L, tt_dtype_t dtype, size_t rank, const tt_dim_t* dims, double value);
 tt_value_t* tt_lx_splat_max(tt_lower_t* L, tt_value_t* like);      // largest value: +inf for floats
 tt_value_t* tt_lx_splat_lowest(tt_lower_t* L, tt_value_t* like);   // lowest value: -inf for floats

@@ -125,6 +125,7 @@ class Lowering:
         return " ".join(parts), tensors, numbers
 
     def execute(self, text, arrays):
+        os.environ.setdefault("JAX_PLATFORMS", "cpu")  # jax would look for a TPU where libtpu is installed
         import jax
         from jax._src import xla_bridge
         from jax._src.lib import xla_client

@@ -1,0 +1,402 @@
+"""Collects the programs that the stack makes for a TPU, by running it behind tests/tpu/recorder.c.
+
+    python tests/tpu/collect.py OUT.json --kind "TPU v5 lite" --programs DIR --recorder recorder.so
+    options: --dtypes float32,... --samples N --part 0/2 --ops NAME,NAME --what ops,own,models,training
+
+Each op of op_db runs on the tpu device, forward and backward; every ATen call that reaches the backend is a
+record: the table's entry, dtype, variant, the programs compiled for it (DIR/<hash>.mlir), or our refusal.
+Entries that only whole graphs use become graphs of one call. Then samples.py for what op_db does not reach,
+and the models.
+"""
+
+import argparse
+import collections
+import ctypes
+import hashlib
+import json
+import os
+import pathlib
+import shutil
+import sys
+import tempfile
+import warnings
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+# Samples of an op that are tried until its entries have their programs: the first are often empty tensors.
+TRIES = 12
+GRAPH_ONLY = 4  # TT_ATEN_GRAPH_ONLY
+GRADIENTS = ("float32", "bfloat16", "complex64")
+
+
+class EntryInfo(ctypes.Structure):
+    _fields_ = [
+        ("functional", ctypes.c_char_p),
+        ("out", ctypes.c_char_p),
+        ("inplace", ctypes.c_char_p),
+        ("flags", ctypes.c_uint32),
+    ]
+
+
+def entry_names(core):
+    core.tt_aten_count.restype = ctypes.c_size_t
+    core.tt_aten_info.restype = ctypes.POINTER(EntryInfo)
+    core.tt_aten_info.argtypes = [ctypes.c_size_t]
+    result = []
+    for i in range(core.tt_aten_count()):
+        info = core.tt_aten_info(i).contents
+        names = [t.decode() for t in (info.functional, info.out, info.inplace)]
+        result.append(
+            {
+                "name": next(n for n in names if n),
+                "functional": names[0],
+                "out": names[1],
+                "inplace": names[2],
+                "flags": info.flags,
+            }
+        )
+    return result
+
+
+class Collector:
+    def __init__(self, options):
+        self.options = options
+        self.scratch = tempfile.mkdtemp()
+        os.environ.update(
+            TORCH_TPU_PLUGIN=options.recorder, TT_RECORDER_KIND=options.kind, TT_RECORDER_DIR=self.scratch
+        )
+        import torch
+        import torch_tpu  # noqa: F401 (registers the device)
+        from torch_tpu_c import _core
+
+        self.torch = torch
+        os.environ.setdefault("TT_RECORDER_BASE", _core.path("libvtpu.so"))
+        self.core = ctypes.CDLL(_core.path("libtorch_tpu_core.so"))
+        self.take_text = _core.take_text
+        self.core.tt_compile_reasons.restype = ctypes.c_void_p
+        self.core.tt_compile_reasons.argtypes = [ctypes.c_int, ctypes.c_void_p]
+        self.core.tt_aten_find.restype = ctypes.c_size_t
+        self.core.tt_aten_find.argtypes = [ctypes.c_char_p]
+        self.names = entry_names(self.core)
+        torch.zeros(1, device="tpu")
+        self.recorder = ctypes.CDLL(options.recorder)
+        self.records, self.notes, self.counts = [], collections.Counter(), collections.Counter()
+        self.dtype, self.where = "", ""
+
+    def wants(self, entry, variant):
+        return self.counts[entry, self.dtype, variant] < self.options.samples
+
+    def note(self, error):
+        self.notes[
+            f"{self.where} {self.dtype}: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
+        ] += 1
+
+    def find(self, name):
+        number = self.core.tt_aten_find(name.removeprefix("aten::").encode())
+        return None if number >= len(self.names) else number
+
+    def take(self, begin):
+        """Hashes of the programs recorded since `begin`; the text moves to the folder of programs."""
+        result = []
+        for number in range(begin, self.recorder.tt_recorder_count()):
+            path = pathlib.Path(self.scratch) / f"{number}.mlir"
+            text = path.read_bytes()
+            path.unlink()
+            name = hashlib.sha256(text).hexdigest()[:16]
+            target = pathlib.Path(self.options.programs) / f"{name}.mlir"
+            if not target.exists():
+                part = target.with_suffix(f".{os.getpid()}")
+                part.write_bytes(text)
+                part.rename(target)
+            result.append(name)
+        return result
+
+    def compiled_ops(self):
+        """Entries that the engine built programs for since the caches were cleared."""
+        text = self.take_text(lambda out: self.core.tt_compile_reasons(64, out))
+        found = (self.find(line.split(": ")[0]) for line in text.splitlines())
+        return {entry for entry in found if entry is not None}
+
+    def record(self, entry, variant, call):
+        """Runs call(); one record of what was compiled for it or why we refuse it. Raises what call raised.
+
+        Kernels of ours that torch's own op calls get a record each; `entry` is None for such an op."""
+        self.core.tt_compile_cache_clear()
+        begin = self.recorder.tt_recorder_count()
+        refused = None
+        try:
+            return call()
+        except NotImplementedError as error:
+            refused = reason_of(error)
+            raise
+        finally:
+            self.torch.tpu.synchronize()
+            programs = self.take(begin)
+            others = (
+                {e for e in self.compiled_ops() if e != entry and self.wants(e, "functional")}
+                if programs
+                else set()
+            )
+            for each in ({entry} - {None} if programs or refused else set()) | others:
+                self.counts[each, self.dtype, variant] += bool(programs)
+                self.records.append(
+                    {
+                        "entry": each if isinstance(each, str) else self.names[each]["name"],
+                        "dtype": self.dtype,
+                        "variant": variant,
+                        "where": self.where,
+                        "programs": programs,
+                        "refused": refused if each == entry else None,
+                    }
+                )
+
+
+def reason_of(error):
+    """Our error without the op's description and the advice."""
+    text = " ".join(str(error).split()).split(". TORCH_TPU_FALLBACK")[0]
+    head, _, tail = text.rpartition("): ")
+    return (tail or text)[:200]
+
+
+def one_call_graph(collector, entry, func, args, kwargs):
+    """A graph of one call, as torch.compile builds it: for entries that eager never uses."""
+    import torch
+    from torch.fx.experimental.proxy_tensor import make_fx
+    from torch.utils._pytree import tree_flatten, tree_unflatten
+    from torch_tpu_c import compile as backend
+
+    leaves, spec = tree_flatten((args, kwargs))
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, torch.Tensor)]
+    tensors = [leaves[i].detach() for i in places]
+
+    def call(*inputs):
+        filled = list(leaves)
+        for place, value in zip(places, inputs):
+            filled[place] = value
+        a, k = tree_unflatten(filled, spec)
+        return func(*a, **k)
+
+    module = make_fx(call, tracing_mode="fake")(*tensors)
+    with torch.no_grad():
+        compiled = backend.compile_graph(module, tensors, options={})
+        collector.record(
+            entry,
+            "graph",
+            lambda: (
+                compiled(list(tensors)) if getattr(compiled, "_boxed_call", False) else compiled(*tensors)
+            ),
+        )
+
+
+def make_mode(collector):
+    import torch
+    from torch.utils._python_dispatch import TorchDispatchMode
+    from torch.utils._pytree import tree_flatten
+
+    class Mode(TorchDispatchMode):
+        busy = False
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            kwargs = kwargs or {}
+            name = func.name().removeprefix("aten::")
+            entry = collector.find(name)
+            tensors = [t for t in tree_flatten((args, kwargs))[0] if isinstance(t, torch.Tensor)]
+            on_tpu = (
+                any(t.device.type == "tpu" for t in tensors)
+                if tensors
+                else str(kwargs.get("device", "cpu")).startswith("tpu")
+            )
+            if self.busy or not on_tpu:
+                return func(*args, **kwargs)
+            self.busy = True
+            try:
+                return self.visit(entry, name, func, args, kwargs)
+            finally:
+                self.busy = False
+
+        def visit(self, entry, name, func, args, kwargs):
+            if entry is None:  # torch's own, above kernels of ours
+                if collector.counts[name, collector.dtype] >= collector.options.samples:
+                    return func(*args, **kwargs)
+                collector.counts[name, collector.dtype] += 1
+                return collector.record(None, "functional", lambda: func(*args, **kwargs))
+            row = collector.names[entry]
+            if row["flags"] & GRAPH_ONLY:
+                if collector.wants(entry, "graph"):
+                    self.attempt(lambda: one_call_graph(collector, entry, func, args, kwargs))
+                return func(*args, **kwargs)
+            variant = "inplace" if name == row["inplace"] else "functional"
+            if variant == "functional" and row["inplace"] and collector.wants(entry, "inplace"):
+                self.attempt(lambda: self.in_place(entry, row["inplace"], args, kwargs))
+            if not collector.wants(entry, variant):
+                return func(*args, **kwargs)
+            return collector.record(entry, variant, lambda: func(*args, **kwargs))
+
+        def attempt(self, call):
+            try:
+                call()
+            except (
+                Exception
+            ) as error:  # dtypes or sizes that the form does not take; refusals are in the record
+                collector.note(error)
+
+        def in_place(self, entry, name, args, kwargs):
+            packet, _, overload = name.partition(".")
+            form = getattr(getattr(torch.ops.aten, packet), overload or "default")
+            first = [t.clone() for t in args[0]] if isinstance(args[0], (list, tuple)) else args[0].clone()
+            collector.record(entry, "inplace", lambda: form(first, *args[1:], **kwargs))
+
+    return Mode()
+
+
+def run_sample(collector, mode, call, inputs, gradient):
+    """call() under the mode, and its gradient by `inputs`."""
+    import torch
+    from torch.utils._pytree import tree_flatten
+
+    try:
+        with mode:
+            out = call()
+            if gradient:
+                outs = [t for t in tree_flatten(out)[0] if isinstance(t, torch.Tensor) and t.requires_grad]
+                leaves = [
+                    t
+                    for t in tree_flatten(inputs)[0]
+                    if isinstance(t, torch.Tensor) and t.requires_grad and t.is_leaf
+                ]
+                if outs and leaves:
+                    torch.autograd.grad(outs, leaves, [torch.ones_like(o) for o in outs], allow_unused=True)
+    except Exception as error:
+        collector.note(error)
+
+
+def run_ops(collector, dtypes, part, parts, names):
+    import itertools
+
+    import torch
+    from torch.testing._internal.common_methods_invocations import op_db
+
+    import coverage
+
+    mode = make_mode(collector)
+    for index, info in enumerate(op_db):
+        if index % parts != part or names and info.name not in names:
+            continue
+        for dtype_name in dtypes:
+            dtype = getattr(torch, dtype_name)
+            if dtype not in info.supported_dtypes("cpu"):
+                continue
+            collector.dtype, collector.where = dtype_name, coverage.name_of(info)
+            gradient = (
+                dtype_name in GRADIENTS
+                and info.supports_autograd
+                and dtype in info.supported_backward_dtypes("cpu")
+            )
+            torch.manual_seed(0)
+            try:
+                samples = list(
+                    itertools.islice(info.sample_inputs("cpu", dtype, requires_grad=gradient), TRIES)
+                )
+            except Exception:
+                continue  # no sample of that dtype on the CPU
+            for sample in samples:
+                try:
+                    triple = coverage.to_tpu((sample.input, sample.args, sample.kwargs), gradient)
+                except Exception as error:
+                    collector.note(error)
+                    continue
+                run_sample(
+                    collector, mode, lambda: info(triple[0], *triple[1], **triple[2]), triple, gradient
+                )
+
+
+def run_own(collector, dtypes):
+    import torch
+
+    import samples
+
+    mode = make_mode(collector)
+    for dtype_name in dtypes:
+        if dtype_name not in samples.DTYPES:
+            continue
+        for name, make in samples.cases(torch, getattr(torch, dtype_name)).items():
+            collector.dtype, collector.where = dtype_name, name
+            try:
+                call, inputs = make()
+            except Exception as error:
+                collector.note(error)
+                continue
+            run_sample(collector, mode, call, inputs, any(getattr(t, "requires_grad", False) for t in inputs))
+
+
+def run_models(collector, training):
+    """Whole graphs of torch.compile for the models of tests/models.py, and optimizer steps."""
+    import torch
+
+    import models
+    import samples
+
+    collector.dtype = "float32"
+    for name, (build, make_input) in models.catalogue().items():
+        collector.where = name
+        torch.manual_seed(0)
+        torch._dynamo.reset()
+        model = build().to("tpu")
+        data = make_input(torch.Generator().manual_seed(0)).to("tpu")
+        try:
+            if training:
+                compiled = torch.compile(model.train(), backend="tpu")
+                collector.record(
+                    f"model {name}, training",
+                    "graph",
+                    lambda: compiled(data).float().square().mean().backward(),
+                )
+            else:
+                compiled = torch.compile(model.eval(), backend="tpu")
+                with torch.no_grad():
+                    collector.record(f"model {name}", "graph", lambda: compiled(data))
+        except Exception as error:
+            collector.note(error)
+    for name, make in samples.optimizers(torch).items():
+        collector.where = name
+        step = make()
+        collector.record(f"optimizer {name}", "step", step)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out")
+    parser.add_argument("--kind", required=True)
+    parser.add_argument("--programs", required=True)
+    parser.add_argument("--recorder", required=True)
+    parser.add_argument(
+        "--dtypes", default="float32,bfloat16,int32,int64,float16,complex64,float64,complex128"
+    )
+    parser.add_argument("--samples", type=int, default=1)
+    parser.add_argument("--part", default="0/1")
+    parser.add_argument("--ops", default="")
+    parser.add_argument("--what", default="ops,own,models")
+    options = parser.parse_args()
+    options.recorder = str(pathlib.Path(options.recorder).resolve())
+    pathlib.Path(options.programs).mkdir(parents=True, exist_ok=True)
+    warnings.simplefilter("ignore")
+    collector = Collector(options)
+    part, parts = map(int, options.part.split("/"))
+    what = options.what.split(",")
+    dtypes = options.dtypes.split(",")
+    if "ops" in what:
+        run_ops(collector, dtypes, part, parts, [n for n in options.ops.split(",") if n])
+    if "own" in what and part == 0:
+        run_own(collector, dtypes)
+    if "models" in what and part == parts - 1:
+        run_models(collector, False)
+    if "training" in what and part == parts - 1:
+        run_models(collector, True)
+    pathlib.Path(options.out).write_text(
+        json.dumps({"entries": collector.names, "records": collector.records, "notes": collector.notes})
+    )
+    shutil.rmtree(collector.scratch)  # programs of copies between calls
+
+
+if __name__ == "__main__":
+    main()

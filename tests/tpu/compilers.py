@@ -1,0 +1,106 @@
+"""Many programs through libtpu: child processes by batch, time limits, one by one where a child died."""
+
+import json
+import pathlib
+import queue
+import subprocess
+import sys
+import threading
+
+HERE = pathlib.Path(__file__).resolve().parent
+BATCH = 32
+# Seconds without an answer (libtpu takes a minute for a whole gradient), and to start a process.
+LIMIT, START = 300, 60
+
+
+class Child:
+    def __init__(self, topology):
+        self.process = subprocess.Popen(
+            [sys.executable, str(HERE / "aot.py"), topology],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            bufsize=1,
+        )
+        self.lines, self.errors = queue.Queue(), []
+        threading.Thread(target=self.read, daemon=True).start()
+        threading.Thread(target=self.drain, daemon=True).start()
+
+    def read(self):
+        for line in self.process.stdout:
+            self.lines.put(line)
+        self.lines.put(None)
+
+    def drain(self):
+        for line in self.process.stderr:
+            self.errors = (self.errors + [line.strip()])[-40:]
+
+    def ask(self, path, limit):
+        """The answer, or None after a death or `limit` seconds; `why` says which."""
+        try:
+            self.process.stdin.write(f"{path}\n")
+            self.process.stdin.flush()
+            line = self.lines.get(timeout=limit)
+        except queue.Empty:
+            self.why = f"no answer in {limit} s"
+            return None
+        except OSError:
+            line = None
+        if line is None:
+            code = self.process.wait()
+            fatal = [e for e in self.errors if e.startswith("F") or "Check failed" in e] or self.errors[-1:]
+            self.why = f"the compiler ended with status {code}: {' '.join(fatal)[:300]}"
+            return None
+        return json.loads(line)
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def compile_all(paths, topology, jobs=2, progress=None):
+    """path -> report. A program that kills or stalls the compiler gets the status "died"."""
+    waiting = queue.Queue()
+    paths = [str(p) for p in paths]
+    for i in range(0, len(paths), BATCH):
+        waiting.put(paths[i : i + BATCH])
+    answers, lock = {}, threading.Lock()
+
+    def keep(path, answer):
+        with lock:
+            answers[path] = answer
+            if progress:
+                progress(path, answer)
+
+    def batch(programs, limit):
+        """Programs without an answer, and why."""
+        child = Child(topology)
+        try:
+            for number, path in enumerate(programs):
+                answer = child.ask(path, limit + (START if number == 0 else 0))
+                if answer is None:
+                    return programs[number:], child.why
+                keep(path, answer)
+        finally:
+            child.close()
+        return [], None
+
+    def work():
+        while True:
+            try:
+                programs = waiting.get_nowait()
+            except queue.Empty:
+                return
+            rest, _ = batch(programs, LIMIT)
+            for path in rest:
+                left, why = batch([path], LIMIT)
+                if left:
+                    keep(path, {"path": path, "status": "died", "reason": why})
+
+    threads = [threading.Thread(target=work) for _ in range(jobs)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return answers

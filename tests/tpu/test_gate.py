@@ -1,0 +1,203 @@
+"""The gate's own parts, and programs for a TPU run by XLA's CPU backend: all behind recorder.c."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+import aot  # noqa: E402
+import compilers  # noqa: E402
+import gate  # noqa: E402
+
+needs_libtpu = pytest.mark.skipif(
+    aot.libtpu_path() is None, reason="libtpu is not installed (tools/environment.sh tpu)"
+)
+
+HEAD = "func.func public @main(%0: tensor<4x8xf32> {tf.aliasing_output = 0 : i32}, %1: tensor<4x8xf32>)"
+ADD = HEAD + """ -> (tensor<4x8xf32>) {
+  %2 = "stablehlo.add"(%0, %1) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  "func.return"(%2) : (tensor<4x8xf32>) -> ()
+}"""
+# libtpu ends the process on a size without a bound.
+DEADLY = """func.func public @main(%0: tensor<?xf32>) -> (tensor<?xf32>) {
+  %1 = "stablehlo.add"(%0, %0) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
+  "func.return"(%1) : (tensor<?xf32>) -> ()
+}"""
+WRONG = ADD.replace("stablehlo.add", "stablehlo.nonesuch")
+
+
+def test_donated_parameters():
+    assert gate.donated(ADD) == {0: 128}
+    assert gate.donated(
+        ADD.replace("%1: tensor<4x8xf32>)", "%1: tensor<complex<f32>> {tf.aliasing_output = 1 : i32})")
+    ) == {0: 128, 1: 8}
+    assert gate.donated(WRONG.replace(" {tf.aliasing_output = 0 : i32}", "")) == {}
+
+
+def test_document_is_read_back(tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "DOCUMENT", tmp_path / "table.md")
+    results = {
+        "v5e": {
+            "add": (["float32", "int64"], {"float16": "why"}, []),
+            "mm": ([], {"float32": "because"}, []),
+        },
+        "v6e": {"add": (["float32"], {}, [])},
+    }
+    gate.write_document("1.2", results, {}, ["lost"])
+    assert gate.read_document() == {
+        ("add", "v5e"): {"f32", "i64"},
+        ("add", "v6e"): {"f32"},
+        ("mm", "v5e"): set(),
+        ("mm", "v6e"): set(),
+    }
+    before = gate.read_document()
+    assert gate.drops(before, "v5e", results["v5e"]) == []
+    worse = {"add": (["int64"], {"float32": "broken"}, [])}
+    assert gate.drops(before, "v5e", worse) == ["v5e: add compiled for f32 and does not now"]
+    assert gate.drops(before, "v6e", {}) == ["v6e: add compiled for f32 and does not now"]
+    text = gate.DOCUMENT.read_text()
+    assert "refused: f16 [1]" in text and "1. why" in text and "`lost`" in text
+
+
+@needs_libtpu
+@pytest.mark.slow
+def test_a_death_costs_one_program(tmp_path):
+    paths = []
+    for name, text in (("a", ADD), ("b", DEADLY), ("c", WRONG), ("d", ADD.replace("4x8", "8x8"))):
+        path = tmp_path / f"{name}.mlir"
+        path.write_text(text)
+        paths.append(str(path))
+    answers = compilers.compile_all(paths, "v5e:1x1", jobs=1)
+    status = [answers[p]["status"] for p in paths]
+    assert status == ["compiles", "died", "refused", "compiles"], answers
+    assert answers[paths[0]]["aliased"] == [0] and answers[paths[0]]["alias_bytes"] >= 128
+    assert answers[paths[0]]["flops"] == 32
+    assert "nonesuch" in answers[paths[2]]["reason"]
+
+
+@pytest.fixture(scope="module")
+def recorder(tmp_path_factory):
+    """Path of the recorder over XLA's CPU plugin, and its environment."""
+    base = os.environ.get("TT_TEST_CPU_PLUGIN") or cpu_plugin()
+    if not base:
+        pytest.skip("no CPU plugin of XLA (package lammps-jax-pjrt-cpu)")
+    return {
+        "TORCH_TPU_PLUGIN": str(gate.build_recorder()),
+        "TT_RECORDER_BASE": base,
+        "TT_RECORDER_KIND": "TPU v5 lite",
+        "TT_RECORDER_DIR": str(tmp_path_factory.mktemp("programs")),
+    }
+
+
+def cpu_plugin():
+    import importlib.metadata
+
+    try:
+        files = importlib.metadata.files("lammps-jax-pjrt-cpu") or []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    found = [str(f.locate()) for f in files if str(f).endswith(".so") and "pjrt" in str(f).lower()]
+    return found[0] if found else None
+
+
+def run(code, environment):
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+PRODUCTS = """
+import torch, torch_tpu
+torch.manual_seed(0)
+def wide(*shape):
+    return torch.randint(-2**62, 2**62, shape)
+F = torch.nn.functional
+cases = [
+    (torch.matmul, wide(5, 7), wide(7, 3)), (torch.bmm, wide(2, 5, 7), wide(2, 7, 3)),
+    (torch.mv, wide(5, 7), wide(7)), (torch.dot, wide(9), wide(9)),
+    (torch.addmm, wide(5, 3), wide(5, 7), wide(7, 3)), (torch.matmul, wide(5, 0), wide(0, 3)),
+    (F.conv1d, wide(2, 4, 9), wide(6, 4, 3)),
+    (lambda x, w: F.conv2d(x, w, stride=2, padding=1, groups=2), wide(2, 4, 6, 6), wide(6, 2, 3, 3)),
+    (lambda x, w: F.conv_transpose2d(x, w, stride=2), wide(2, 4, 3, 3), wide(4, 2, 3, 3)),
+    (lambda x, w: F.linear(x, w), wide(4, 6), wide(3, 6)),
+    (torch.matmul, torch.randn(5, 7), torch.randn(7, 3)),
+]
+for i, (f, *inputs) in enumerate(cases):
+    want = f(*inputs)
+    got = f(*[t.to("tpu") for t in inputs])
+    torch.testing.assert_close(got.cpu(), want)
+for dtype in (torch.float64, torch.complex128):
+    try:
+        torch.ones(2, dtype=dtype).to("tpu")
+    except NotImplementedError as error:
+        assert "is not supported on TPU v5 lite" in str(error), error
+    else:
+        raise AssertionError(dtype)
+print("same", torch.tpu.get_device_name())
+"""
+
+
+def test_products_for_a_tpu_through_xla(recorder):
+    assert "same TPU v5 lite" in run(PRODUCTS, recorder)
+    texts = [p.read_text() for p in pathlib.Path(recorder["TT_RECORDER_DIR"]).glob("*.mlir")]
+    products = [t for t in texts if "stablehlo.dot_general" in t or "stablehlo.convolution" in t]
+    assert products and all("precision HIGHEST" in t for t in products), products
+    assert any("stablehlo.multiply" in t and "xi64" in t for t in texts)
+
+
+EMULATED = """
+import torch, torch_tpu
+x = torch.linspace(0, 1, 7, dtype=torch.float64)
+y = x.to("tpu")
+torch.testing.assert_close((y.sin() @ y).cpu(), x.sin() @ x)
+torch.testing.assert_close((y + 0.1).cpu(), x + 0.1, rtol=0, atol=0)
+try:
+    torch.fft.fft(y)
+except NotImplementedError as error:
+    assert "transforms" in str(error), error
+else:
+    raise AssertionError("a double transform")
+print("emulated")
+"""
+
+
+def test_float64_where_emulation_is_allowed(recorder):
+    assert "emulated" in run(EMULATED, {**recorder, "TORCH_TPU_EMULATE_FLOAT64": "1"})
+
+
+FLOAT32_ONLY = """
+import torch, torch_tpu
+F = torch.nn.functional
+x = torch.rand(1, 2, 5, 6)
+cases = {
+    "bilinear": lambda x: F.interpolate(x, scale_factor=2, mode="bilinear", align_corners=False),
+    "bicubic": lambda x: F.interpolate(x, size=(7, 4), mode="bicubic", antialias=True),
+    "nearest": lambda x: F.interpolate(x, scale_factor=1.5, mode="nearest-exact"),
+    "adaptive": lambda x: F.adaptive_avg_pool2d(x, (3, 4)), "average": lambda x: F.avg_pool2d(x, 3, 2, 1),
+    "numbers": lambda x: torch.clamp(x * 2.5 + 0.1, max=1.7).pow(2.3),
+}
+for name, call in cases.items():
+    for form in (call, torch.compile(call, backend="tpu")):
+        a, b = x.clone().requires_grad_(), x.to("tpu").requires_grad_()
+        want, got = call(a), form(b)
+        want.square().sum().backward()
+        got.square().sum().backward()
+        torch.testing.assert_close(got.detach().cpu(), want.detach())
+        torch.testing.assert_close(b.grad.cpu(), a.grad)
+print("same")
+"""
+
+
+def test_lowerings_of_float32_hold_no_float64(recorder):
+    """Tables of weights and Python numbers are float32 constants: a TPU has no float64."""
+    assert "same" in run(FLOAT32_ONLY, recorder)
