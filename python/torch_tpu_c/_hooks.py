@@ -83,15 +83,26 @@ def _dynamo_interface(module) -> None:
 def _inductor_refusal(module) -> None:
     import functools
 
+    import torch
+
     compile_fx = module.compile_fx
+
+    def is_tpu(value) -> bool:
+        device = value if isinstance(value, torch.device) else getattr(value, "device", None)
+        return getattr(device, "type", None) == "tpu" or (isinstance(value, str) and value.split(":")[0] == "tpu")
+
+    def has_tpu(model) -> bool:
+        """Without inputs of the device: tensors that the graph makes or holds there."""
+        for node in getattr(getattr(model, "graph", None), "nodes", ()):
+            made = (node.meta.get("example_value"), node.meta.get("val"), *node.args, *node.kwargs.values())
+            if any(map(is_tpu, made)):
+                return True
+        return isinstance(model, torch.nn.Module) and any(map(is_tpu, (*model.parameters(), *model.buffers())))
 
     @functools.wraps(compile_fx)
     def checked(model, example_inputs, *args, **kwargs):
-        for value in example_inputs:
-            if getattr(getattr(value, "device", None), "type", None) == "tpu":
-                raise RuntimeError(
-                    'Inductor does not compile for tpu tensors; use torch.compile(..., backend="tpu")'
-                )
+        if any(map(is_tpu, example_inputs)) or has_tpu(model):
+            raise RuntimeError('Inductor does not compile for tpu tensors; use torch.compile(..., backend="tpu")')
         return compile_fx(model, example_inputs, *args, **kwargs)
 
     module.compile_fx = checked

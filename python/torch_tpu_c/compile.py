@@ -10,6 +10,7 @@ ops whose result sizes depend on data, other libraries' ops and higher-order ops
 
 from __future__ import annotations
 
+import collections
 import functools
 import itertools
 import operator
@@ -23,15 +24,25 @@ from .dtypes import FROM_CORE, TO_CORE
 
 _numbers = itertools.count()
 
+MAX_LOWERED = 16   # results of one op (lower.h)
+PLANS = 128   # bindings of one graph that are kept, the last used ones
+_MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
-def tpu_backend(module: torch.fx.GraphModule, example_inputs, *, options=None, mode=None, **kwargs):
-    """The Dynamo backend. ``options``: ``keep_text`` keeps each program's StableHLO text on the compiled function."""
+
+def tpu_backend(module: torch.fx.GraphModule, example_inputs, *, options=None, mode=None):
+    """The Dynamo backend.
+
+    ``options``: ``keep_text`` keeps each program's StableHLO text on the compiled function. ``mode``: torch's names are
+    accepted and change nothing: they say how long Inductor may search and whether it records CUDA graphs.
+    """
     from torch._dynamo.backends.common import aot_autograd
 
     options = dict(options or {})
     unknown = set(options) - {"keep_text"}
     if unknown:
         raise ValueError(f'torch.compile(backend="tpu"): unknown options {sorted(unknown)}; known: keep_text')
+    if mode is not None and mode not in _MODES:
+        raise ValueError(f'torch.compile(backend="tpu"): unknown mode {mode!r}; known: {", ".join(_MODES)}')
     compiler = functools.partial(compile_graph, options=options)
     return aot_autograd(fw_compiler=compiler, bw_compiler=compiler, inference_compiler=compiler, decompositions=decompositions())(
         module, example_inputs
@@ -71,7 +82,7 @@ class _Compiled:
         self.module = module
         self.options = options
         self.name = f"graph{next(_numbers)}"
-        self.plans: dict = {}
+        self.plans: collections.OrderedDict = collections.OrderedDict()
         self.pieces = None
         if pieces.cuts(module, _BUILT_IN):
             self.pieces = pieces.Pieces(module, _BUILT_IN, functools.partial(_Compiled, options=options))
@@ -108,6 +119,13 @@ class _Compiled:
             return torch.fx.Interpreter(self.module).run(*args)
         if plan is None:
             plan = self.plans[key] = _Walk(self, args, found, folded).plan
+            if len(self.plans) > PLANS:
+                self.plans.popitem(last=False)
+        elif len(self.plans) > 1:
+            try:
+                self.plans.move_to_end(key)
+            except KeyError:   # another thread has just dropped it
+                pass
         return plan.run(args, found)
 
     def texts(self) -> list:
@@ -170,7 +188,7 @@ class _Walk:
         self.module = compiled.module
         self.env: dict = {}
         self.binding: dict = {}
-        self.device = _device(compiled.placeholders, self.module, args)
+        self.device = _device(self.module, args)
         self.graph = core_graph.Graph(self.device, compiled.name)
         self.plan = _Plan()
         self.plan.inputs, self.plan.constants, self.plan.outputs = [], [], []
@@ -390,6 +408,8 @@ class _Walk:
         shared = {storage: nodes for storage, nodes in shared.items() if len(nodes) > 1}
         found: dict = {}
         for owner in self.module.graph.nodes if shared else ():
+            if owner.op == "placeholder":   # views of an argument: AOTAutograd makes them anew from it
+                shared.pop(_storage(owner), None)
             nodes = shared.get(_storage(owner))
             if nodes is None or owner.op != "call_function" or not isinstance(self.env.get(owner), core_graph.Value):
                 continue
@@ -455,14 +475,15 @@ def _storage(node):
     return fake.untyped_storage()._cdata
 
 
-def _device(placeholders, module, args) -> int:
+def _device(module, args) -> int:
+    """Where a graph of one device computes."""
+    for node in module.graph.nodes:
+        where = pieces.device_of(node) if node.op == "call_function" else None
+        if where is not None and where.type == "tpu" and where.index is not None:
+            return where.index
     for value in args:
         if isinstance(value, torch.Tensor) and value.device.type == "tpu":
             return value.device.index
-    for node in module.graph.nodes:
-        value = node.meta.get("val")
-        if isinstance(value, torch.Tensor) and value.device.type == "tpu":
-            return value.device.index or 0
     return torch.accelerator.current_device_index()
 
 
@@ -556,6 +577,31 @@ def _index_put(walk, node, args, kwargs):
     return walk.lower(node, core_graph.find("where.self"), aten.where.self._schema, [mask, value, target], {})
 
 
+def _slices(walk, node, source, dim, sizes):
+    """Consecutive pieces of a dimension, however many."""
+    schema, op = torch.ops.aten.slice.Tensor._schema, core_graph.find("slice.Tensor")
+    ends = list(itertools.accumulate(sizes))
+    return [walk.lower(node, op, schema, [source, dim, end - size, end, 1], {}) for size, end in zip(sizes, ends)]
+
+
+def _split(walk, node, args, kwargs):
+    source, size, dim = (*args, kwargs.get("dim", 0))[:3]
+    total = source.sizes[dim]
+    if not isinstance(size, (list, tuple)):
+        size = [min(size, total - start) for start in range(0, total, size)] if size and total else [total]
+    if len(size) <= MAX_LOWERED:
+        return walk.lower(node, core_graph.find(numbers.op_name(node.target)), node.target._schema, args, kwargs)
+    return _slices(walk, node, source, dim, size)
+
+
+def _unbind(walk, node, args, kwargs):
+    source, dim = (*args, kwargs.get("dim", 0))[:2]
+    if source.sizes[dim] <= MAX_LOWERED:
+        return walk.lower(node, core_graph.find("unbind.int"), node.target._schema, args, kwargs)
+    schema, op = torch.ops.aten.squeeze.dim._schema, core_graph.find("squeeze.dim")
+    return [walk.lower(node, op, schema, [part, dim], {}) for part in _slices(walk, node, source, dim, [1] * source.sizes[dim])]
+
+
 def _check_scalar(walk, node, args, kwargs):
     return node.target(*args, **kwargs)
 
@@ -594,6 +640,10 @@ def _special_table() -> dict:
         prims.device_put.default: _same,
         aten._assert_scalar.default: _check_scalar,
         aten.true_divide.Tensor: _true_divide,
+        aten.split.Tensor: _split,
+        aten.split_with_sizes.default: _split,
+        aten.split.sizes: _split,
+        aten.unbind.int: _unbind,
         aten.index_put.default: _index_put,
         aten.arange.start: _range,
         aten.arange.start_step: _range,

@@ -54,6 +54,22 @@ def _has_positions_in_masks(node) -> bool:
     return bool(masks) and mask_and_value(node) is None
 
 
+def device_of(node):
+    """Device of a node's tensor; None without one, and for a 0-dimensional one on the CPU, which any program takes."""
+    for value in torch.utils._pytree.tree_leaves(node.meta.get("val")):
+        if isinstance(value, torch.Tensor):
+            return None if value.device.type == "cpu" and value.dim() == 0 else value.device
+    return None
+
+
+def _leaves_the_device(node) -> bool:
+    """A copy from one device to another, or work on the CPU."""
+    where = device_of(node)
+    if where is None:
+        return False
+    return where.type == "cpu" or any(device_of(item) not in (None, where) for item in node.all_input_nodes)
+
+
 def is_eager(node, walked) -> bool:
     """A node that no program can hold. ``walked``: ops that the walk does itself."""
     if node.op in ("call_module", "call_method"):
@@ -65,7 +81,7 @@ def is_eager(node, walked) -> bool:
         return True
     if not isinstance(target, torch._ops.OpOverload) or target in numbers.CHECKS:
         return False
-    if target.namespace not in ("aten", "prims") or node.meta.get("unbacked_bindings"):
+    if target.namespace not in ("aten", "prims") or node.meta.get("unbacked_bindings") or _leaves_the_device(node):
         return True
     if target is torch.ops.aten._local_scalar_dense.default or _has_positions_in_masks(node):
         return True
@@ -80,7 +96,13 @@ def is_eager(node, walked) -> bool:
 
 
 def cuts(module, walked) -> bool:
-    return any(is_eager(node, walked) for node in module.graph.nodes)
+    devices: set = set()
+    for node in module.graph.nodes:
+        if is_eager(node, walked):
+            return True
+        if node.op == "call_function":
+            devices.add(device_of(node))
+    return len(devices - {None}) > 1
 
 
 def _is_random(node) -> bool:
@@ -88,9 +110,10 @@ def _is_random(node) -> bool:
 
 
 class _Piece:
-    """Consecutive nodes of a program."""
+    """Consecutive nodes of a program, on one device."""
 
-    def __init__(self):
+    def __init__(self, device):
+        self.device = device
         self.nodes: list = []
         self.run = None
         self.inputs: list = []
@@ -149,8 +172,10 @@ class Pieces:
             eager = is_eager(node, self.walked)
             alone = picks or eager or numbers.is_number(node) or node.target in numbers.CHECKS
             if not alone:
+                if open_piece is not None and device_of(node) not in (None, open_piece.device):
+                    open_piece = None
                 if open_piece is None:
-                    open_piece = _Piece()
+                    open_piece = _Piece(device_of(node))
                     self.steps.append(open_piece)
                 open_piece.nodes.append(node)
                 home[node] = open_piece

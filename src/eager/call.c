@@ -336,17 +336,6 @@ static tt_status_t lower_call(tt_build_t* build, int sized_phase, uint32_t sized
 }
 
 // ---- lookup ------------------------------------------------------------------------------------
-static tt_status_t forbidden(const tt_frame_t* frame) {
-  tt_strbuf_t text;
-  tt_strbuf_initialize(&text);
-  tt_reasons_explain(frame, &text);
-  tt_status_t status =
-      tt_status_create(TT_FAILED_PRECONDITION, "a compile was needed while recompiles are forbidden: %s",
-                       tt_strbuf_text(&text));
-  tt_strbuf_deinitialize(&text);
-  return status;
-}
-
 static tt_status_t build_program(tt_frame_t* frame, int phase, uint32_t sized_count, const int64_t* sized,
                                  tt_eager_program_t** out) {
   int64_t begin = tt_clock_ns();
@@ -373,7 +362,7 @@ static tt_status_t find_program(tt_frame_t* frame, uint32_t value_args, int phas
     *out_program = program;
     return TT_OK_STATUS;
   }
-  if (tt_setting_get(TT_SETTING_FORBID_RECOMPILES)) return forbidden(frame);
+  if (tt_setting_get(TT_SETTING_FORBID_RECOMPILES)) return tt_reasons_forbidden(frame);
   TT_RETURN_IF_ERROR(build_program(frame, phase, sized_count, sized, &program));
   atomic_fetch_add_explicit(&misses, 1, memory_order_relaxed);
   tt_reasons_record(frame);

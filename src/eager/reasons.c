@@ -91,6 +91,17 @@ void tt_reasons_explain(const tt_frame_t* frame, tt_strbuf_t* out) {
   print_reason(&before, frame->key, frame->key_count, out);
 }
 
+tt_status_t tt_reasons_forbidden(const tt_frame_t* frame) {
+  tt_strbuf_t text;
+  tt_strbuf_initialize(&text);
+  tt_reasons_explain(frame, &text);
+  tt_status_t status =
+      tt_status_create(TT_FAILED_PRECONDITION, "a compile was needed while recompiles are forbidden: %s",
+                       tt_strbuf_text(&text));
+  tt_strbuf_deinitialize(&text);
+  return status;
+}
+
 void tt_reasons_clear(void) {
   pthread_once(&once, initialize);
   tt_mutex_lock(&lock);

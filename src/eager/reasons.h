@@ -10,6 +10,8 @@
 void tt_reasons_record(const tt_frame_t* frame);
 // The reason of frame's key against what was recorded before, without recording.
 void tt_reasons_explain(const tt_frame_t* frame, tt_strbuf_t* out);
+// FAILED_PRECONDITION with that reason: a compile that TT_SETTING_FORBID_RECOMPILES does not allow.
+tt_status_t tt_reasons_forbidden(const tt_frame_t* frame) TT_MUST_USE;
 void tt_reasons_clear(void);
 
 #endif  // TT_EAGER_REASONS_H_

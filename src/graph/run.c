@@ -65,6 +65,7 @@ static tt_status_t place_outputs(const tt_graph_t* graph, tt_build_t* build, tt_
 static tt_status_t build_layout(tt_graph_executable_t* executable, tt_frame_t* frame, uint64_t hash,
                                 tt_eager_program_t** out_program) {
   const tt_graph_t* graph = executable->graph;
+  if (tt_setting_get(TT_SETTING_FORBID_RECOMPILES)) return tt_reasons_forbidden(frame);
   int64_t begin = tt_clock_ns();
   tt_build_t build;
   tt_status_t status = tt_build_begin(&build, frame);
@@ -183,10 +184,6 @@ static tt_status_t run_locked(tt_graph_executable_t* executable, tt_frame_t* fra
       tt_lru_find(executable->layouts, hash, frame->key, frame->key_count * sizeof(uint64_t));
   if (program) {
     tt_call_count(true, 0);
-  } else if (tt_setting_get(TT_SETTING_FORBID_RECOMPILES)) {
-    return tt_status_create(TT_FAILED_PRECONDITION,
-                            "a compile was needed while recompiles are forbidden: another layout of its "
-                            "inputs");
   } else {
     TT_RETURN_IF_ERROR(build_layout(executable, frame, hash, &program));
   }
