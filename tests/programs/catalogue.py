@@ -340,6 +340,41 @@ def products():
         yield p.case(f"convolution-{dtype}", **tolerance(dtype, 32))
 
 
+def fused():
+    """Products and convolutions with what follows them, and results that share a loop."""
+    for dtype, m, n, k in [("f32", 70, 600, 40), ("f32", 530, 520, 400), ("bf16", 70, 600, 40), ("f64", 33, 65, 129), ("f16", 40, 30, 20), ("f32", 3, 700, 64)]:
+        p, t, w = Program(31), DTYPES[dtype][0], tensor(DTYPES[dtype][0], (m, n))
+        x, y = p.argument(dtype, (m, k), -0.5, 0.5), p.argument(dtype, (n, k), -0.5, 0.5)
+        bias, rest = p.argument(dtype, (n,)), p.argument(dtype, (m, n))
+        p.line(f"%0 = stablehlo.dot_general {x}, {y}, contracting_dims = [1] x [1] : ({tensor(t, (m, k))}, {tensor(t, (n, k))}) -> {w}")
+        p.line(f"%1 = stablehlo.broadcast_in_dim {bias}, dims = [1] : ({tensor(t, (n,))}) -> {w}")
+        p.line(f"%2 = stablehlo.add %0, %1 : {w}\n  %3 = stablehlo.tanh %2 : {w}\n  %4 = stablehlo.multiply %2, %3 : {w}")
+        p.line(f"%5 = stablehlo.add %4, {rest} : {w}\n  %6 = stablehlo.convert %5 : ({w}) -> {tensor('f32', (m, n))}")
+        p.result("%2", dtype, (m, n))
+        p.result("%6", "f32", (m, n))
+        yield p.case(f"linear-activation-residual-{dtype}-{m}x{k}x{n}", **tolerance(dtype, 8))
+    for order, out in [("b, f, 0, 1", (2, 24, 19, 19)), ("b, 0, 1, f", (2, 19, 19, 24))]:
+        p = Program(32)
+        shape = (2, 8, 21, 21) if order == "b, f, 0, 1" else (2, 21, 21, 8)
+        x, y, bias = p.argument("f32", shape), p.argument("f32", (24, 8, 3, 3)), p.argument("f32", (24,))
+        w = tensor("f32", out)
+        p.line(f"%0 = stablehlo.convolution({x}, {y}) dim_numbers = [{order}]x[o, i, 0, 1]->[{order}], window = {{stride = [1, 1]}} "
+               f"{{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} : ({tensor('f32', shape)}, {tensor('f32', (24, 8, 3, 3))}) -> {w}")
+        p.line(f"%1 = stablehlo.broadcast_in_dim {bias}, dims = [{out.index(24)}] : ({tensor('f32', (24,))}) -> {w}")
+        p.line(f"%2 = stablehlo.add %0, %1 : {w}\n  %3 = stablehlo.logistic %2 : {w}\n  %4 = stablehlo.multiply %2, %3 : {w}")
+        p.result("%4", "f32", out)
+        yield p.case(f"convolution-bias-silu-{out[1]}", rtol=1e-5, atol=1e-4)
+    p, w = Program(33), tensor("f32", (50, 70))
+    x, y = p.argument("f32", (50, 70)), p.argument("f32", (50, 70))
+    p.line(f"%0 = stablehlo.sine {x} : {w}\n  %1 = stablehlo.cosine {x} : {w}\n  %2 = stablehlo.multiply %0, {y} : {w}")
+    p.line(f"%3 = stablehlo.transpose %1, dims = [1, 0] : ({w}) -> {tensor('f32', (70, 50))}")
+    p.line(f"%4 = stablehlo.reshape {y} : ({w}) -> {tensor('f32', (3500,))}\n  %5 = stablehlo.reshape %2 : ({w}) -> {tensor('f32', (3500,))}")
+    p.line(f"%6 = stablehlo.subtract %4, %5 : {tensor('f32', (3500,))}")
+    for name, out in [("%0", (50, 70)), ("%1", (50, 70)), ("%2", (50, 70)), ("%3", (70, 50)), ("%6", (3500,))]:
+        p.result(name, "f32", out)
+    yield p.case("results-of-one-loop", **tolerance("f32"))
+
+
 def indexing():
     for dtype in ALL:
         n = name_of(dtype)
@@ -400,5 +435,5 @@ def control():
 
 
 def catalogue():
-    for family in [elementwise, conversions, movement, reductions, products, indexing, linear_algebra, control]:
+    for family in [elementwise, conversions, movement, reductions, products, fused, indexing, linear_algebra, control]:
         yield from family()

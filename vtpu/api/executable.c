@@ -124,8 +124,10 @@ tt_status_t tt_api_executable_create(const PJRT_Program* program, const char* op
   }
   tt_api_options_t options;
   TT_RETURN_IF_ERROR(tt_api_options_parse(options_bytes, options_size, &options));
-  tt_plan_options_t plan_options = {options.num_replicas, options.num_partitions, reference_kernels,
-                                    matmul_passes};
+  tt_plan_options_t plan_options = {.num_replicas = options.num_replicas,
+                                    .num_partitions = options.num_partitions,
+                                    .reference_kernels = reference_kernels,
+                                    .matmul_passes = matmul_passes};
   tt_api_options_deinitialize(&options);
   const tt_module_t* module = NULL;
   tt_module_t* owned;

@@ -3,6 +3,7 @@
 //   graph.c  module -> nodes: calls, composites and maps inlined, constants folded, views as index weights
 //   uses.c   what lives, what becomes a value in memory, what is recomputed inside its consumer
 //   emit.c   nodes -> steps (loop.c builds the tile programs)
+//   fuse.c   loops with several results, epilogues of products; then loops get their tiles and registers
 //   place.c  removes copies, decides donation, lays the temporaries out
 //   write.c  steps -> plan bytes
 #ifndef TT_VTPU_COMPILE_INTERNAL_H_
@@ -161,7 +162,7 @@ struct tc_step_s {
   uint32_t number, last;              // last: of the steps nested in it
   tc_block_t* block;
   tc_step_t *prev, *next;
-  tc_loop_t* loop;                    // LOOP, REDUCE
+  tc_loop_t* loop;                    // LOOP, REDUCE; OP: run on the result's elements, or NULL
   tc_tensor_t* tensors;               // OP, COLLECTIVE, CHECK
   uint32_t operand_count, result_count;
   uint32_t inplace;                   // OP: operand whose buffer the first result may take, plus 1
@@ -246,6 +247,12 @@ tc_loop_t* tc_loop_reduce(tc_t* c, tc_block_t* block, uint32_t count, tc_value_t
                           const tt_dtype_t* widen, pd_reduce_layout_t* out_layout, uint16_t* out_regs);
 // Where `value` (a view of something in memory) lies; false: not expressible, materialise it.
 bool tc_view_resolve(tc_t* c, tc_value_t* value, tc_value_t** out_source, int64_t* out_base, int64_t* out_strides);
+// Loops of steps stay without tiles, register slots and hoisting until then.
+void tc_loop_finish(tc_t* c, tc_loop_t* loop);
+void tc_loop_collapse(tc_loop_t* loop);   // to the fewest dimensions
+bool tc_loop_transposes(tc_loop_t* loop);
+// fuse.c
+void tc_fuse(tc_t* c);
 // region.c
 tc_region_t* tc_region_compile(tc_t* c, tc_block_t* block, const tc_node_t* node, const tt_region_t* region);
 // place.c, write.c
@@ -253,6 +260,10 @@ tc_region_t* tc_region_compile(tc_t* c, tc_block_t* block, const tc_node_t* node
 // writing `store` in one memory is safe in any order of the tiles.
 bool tc_access_safe(const tc_loop_t* loop, const tc_access_t* load, const tc_access_t* store);
 void tc_step_remove(tc_step_t* step);
+// Every buffer that the step and the steps nested in it touch.
+typedef void (*tc_visit_fn_t)(void* self, tc_t* c, tc_step_t* step, uint32_t buffer, bool write);
+void tc_step_visit(tc_t* c, tc_step_t* step, tc_visit_fn_t fn, void* self);
+bool tc_step_can_fail(tc_step_t* step);
 void tc_place(tc_t* c);
 uint32_t tc_buffer_find(const tc_t* c, uint32_t buffer);
 void tc_write(tc_t* c, void** out_bytes, size_t* out_size);

@@ -270,7 +270,7 @@ static bool mergeable(const tc_loop_t* l, uint32_t k) {   // k with k + 1
   return true;
 }
 
-static void collapse(tc_loop_t* l) {
+void tc_loop_collapse(tc_loop_t* l) {
   for (uint32_t k = l->rank; k-- > 0;) if (l->dims[k] == 1 && l->rank > 1) drop_dim(l, k);
   for (uint32_t k = l->rank; k-- > 1;) {
     if (!mergeable(l, k - 1)) continue;
@@ -385,46 +385,61 @@ static void choose_mode(tc_loop_t* l, bool is_reduce) {
   l->tile_rows = (uint32_t)TT_MAX(TT_MIN(outer, tile / l->tile_cols), (int64_t)1);
 }
 
+// Whether accesses run across rows: tiles are blocks then.
+bool tc_loop_transposes(tc_loop_t* l) {
+  choose_mode(l, false);
+  return l->mode == PD_MODE_BLOCK;
+}
+
+// Makes store `store` write its register: where the register is made, when its memory is the tile's own; else by
+// an instruction at the end. `taken`: registers that already are another store's memory.
+static void place_store(lb_t* b, uint32_t store, bool alone, bool* taken) {
+  tc_loop_t* l = b->loop;
+  tc_access_t* a = &l->accesses[store];
+  bool fixed = taken[a->reg];
+  for (uint32_t i = 0; i < l->instr_count && !fixed; ++i) {
+    const tc_instr_t* in = &l->instrs[i];
+    if (in->data.dst != a->reg) continue;
+    fixed = i < l->hoist_count + l->row_count || (in->data.op == PD_I_LOAD && l->accesses[in->data.fn].direct);
+    if (fixed && a->direct && alone && l->instr_count == 1 && (in->data.op == PD_I_FILL || l->row_count)) {   // nothing but a fill
+      l->hoist_count = l->row_count = 0;
+      fixed = false;
+    }
+    break;
+  }
+  if (a->direct && fixed) {            // a loaded or hoisted register, or one with a place, has to be moved
+    uint16_t reg = reg_new(b, a->esize);
+    tc_instr_t* move = instr_new(b, PD_I_MOVE, a->esize, TT_DTYPE_INVALID);
+    if (!move) return;
+    move->data.src[0] = a->reg;
+    move->data.dst = reg;
+    a->reg = reg;
+  } else if (!a->direct) {
+    tc_instr_t* put = instr_new(b, PD_I_STORE, a->esize, TT_DTYPE_INVALID);
+    if (!put) return;
+    put->data.src[0] = a->reg;
+    put->data.fn = store;
+  }
+  if (a->direct) taken[a->reg] = true;
+}
+
 // Direct accesses, register slots, tile size. `keep`: registers that outlive the program (values of a reduction).
-static void finish(lb_t* b, uint32_t store, const uint16_t* keep, uint32_t keep_count) {
+static void finish(lb_t* b, const uint16_t* keep, uint32_t keep_count) {
   tc_t* c = b->c;
   tc_loop_t* l = b->loop;
-  tc_instr_t* scratch = TC_ARRAY(c, tc_instr_t, l->instr_count + 2);
+  uint32_t stores = 0;
+  for (uint32_t i = 0; i < l->access_count; ++i) stores += l->accesses[i].store;
+  tc_instr_t* scratch = TC_ARRAY(c, tc_instr_t, l->instr_count + 1);
   l->slots = TC_ARRAY(c, uint16_t, PD_MAX_REGS);
   if (!tc_ok(c)) return;
   choose_mode(l, keep_count > 0);
   for (uint32_t i = 0; i < l->access_count; ++i) l->accesses[i].direct = access_direct(l, &l->accesses[i]);
   hoist(l, scratch);
-  // The stored register is the store's own when direct; a loaded or hoisted one has to be moved there.
-  if (store != PD_NONE) {
-    tc_access_t* a = &l->accesses[store];
-    bool fixed = false;
-    for (uint32_t i = 0; i < l->instr_count; ++i) {
-      tc_instr_t* in = &l->instrs[i];
-      if (in->data.dst != a->reg) continue;
-      fixed = i < l->hoist_count + l->row_count || (in->data.op == PD_I_LOAD && l->accesses[in->data.fn].direct);
-      if (fixed && a->direct && l->instr_count == 1 && (in->data.op == PD_I_FILL || l->row_count)) {   // nothing but a fill
-        l->hoist_count = l->row_count = 0;
-        fixed = false;
-      }
-    }
-    if (a->direct && fixed) {
-      uint16_t reg = reg_new(b, a->esize);
-      tc_instr_t* move = instr_new(b, PD_I_MOVE, a->esize, TT_DTYPE_INVALID);
-      if (!move) return;
-      move->data.src[0] = a->reg;
-      move->data.dst = reg;
-      a->reg = reg;
-    } else if (!a->direct) {
-      tc_instr_t* put = instr_new(b, PD_I_STORE, a->esize, TT_DTYPE_INVALID);
-      if (!put) return;
-      put->data.src[0] = a->reg;
-      put->data.fn = store;
-    }
-  }
+  bool direct[PD_MAX_REGS] = {false};
+  for (uint32_t i = 0; i < l->access_count && tc_ok(c); ++i) if (l->accesses[i].store) place_store(b, i, stores == 1, direct);
+  if (!tc_ok(c)) return;
   // Direct loads need no instruction; a hoisted load does, whatever its strides.
   uint32_t n = 0, hoisted = 0;
-  bool direct[PD_MAX_REGS] = {false};
   uint32_t lasting = l->hoist_count + l->row_count;    // their registers live through the loop
   for (uint32_t i = 0; i < l->instr_count; ++i) {
     tc_instr_t in = l->instrs[i];
@@ -439,7 +454,6 @@ static void finish(lb_t* b, uint32_t store, const uint16_t* keep, uint32_t keep_
   }
   l->instr_count = n;
   l->hoist_count = hoisted;
-  if (store != PD_NONE && l->accesses[store].direct) direct[l->accesses[store].reg] = true;
   // Linear scan over the registers.
   uint16_t last[PD_MAX_REGS];
   memset(last, 0, sizeof last);
@@ -544,11 +558,10 @@ void tc_loop_store(tc_t* c, tc_block_t* block, uint32_t rank, const int64_t* dim
     reg = pull(&b, value, &map, by_definition);
     if (!tc_ok(c)) return;
   } while (b.restart);
-  uint32_t store = access_new(&b, buffer, true, tt_dtype_bytes(value->dtype), &maps[1], reg);
+  (void)access_new(&b, buffer, true, tt_dtype_bytes(value->dtype), &maps[1], reg);
   if (!tc_ok(c)) return;
   if (b.loop->access_count > PD_MAX_ACCESSES) { tc_fail(c, TT_INTERNAL, "vtpu: a fused loop reads too many buffers"); return; }
-  collapse(b.loop);
-  finish(&b, store, NULL, 0);
+  tc_loop_collapse(b.loop);
   tc_step_t* step = tc_step_add(c, block, PD_S_LOOP);
   if (step) step->loop = b.loop;
 }
@@ -582,7 +595,7 @@ tc_loop_t* tc_loop_reduce(tc_t* c, tc_block_t* block, uint32_t count, tc_value_t
   } while (b.restart);
   tc_loop_t* l = b.loop;
   if (l->access_count > PD_MAX_ACCESSES) return tc_fail(c, TT_INTERNAL, "vtpu: a fused loop reads too many buffers");
-  collapse(l);
+  tc_loop_collapse(l);
   // The innermost dimension: the one that most loads run along; ties go to the last.
   // A kept one must be the last kept one: outputs are written in order.
   uint32_t inner = l->rank - 1, best = 0;
@@ -600,12 +613,17 @@ tc_loop_t* tc_loop_reduce(tc_t* c, tc_block_t* block, uint32_t count, tc_value_t
   for (uint32_t k = 0, placed = 0; k < limit; ++k) {
     if (!l->reduced[k]) { move_dim(l, k, placed); ++placed; }
   }
-  collapse(l);
+  tc_loop_collapse(l);
   bool any_reduced = false;
   for (uint32_t k = 0; k < l->rank; ++k) any_reduced = any_reduced || l->reduced[k];
   if (!any_reduced) *out_layout = PD_R_OUTER;
-  finish(&b, PD_NONE, out_regs, count);
+  finish(&b, out_regs, count);
   return tc_ok(c) ? l : NULL;
+}
+
+void tc_loop_finish(tc_t* c, tc_loop_t* loop) {
+  lb_t b = {.c = c, .loop = loop};
+  finish(&b, NULL, 0);
 }
 
 bool tc_view_resolve(tc_t* c, tc_value_t* value, tc_value_t** out_source, int64_t* out_base, int64_t* out_strides) {

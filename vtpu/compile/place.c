@@ -41,21 +41,28 @@ bool tc_access_safe(const tc_loop_t* l, const tc_access_t* load, const tc_access
 }
 
 // ---- who touches what --------------------------------------------------------------------------
-typedef void (*visit_fn_t)(void* self, tc_t* c, tc_step_t* step, uint32_t buffer, bool write);
-
-static void visit(tc_t* c, tc_step_t* step, visit_fn_t fn, void* self);
-static void visit_block(tc_t* c, tc_block_t* block, visit_fn_t fn, void* self) {
-  for (tc_step_t* s = block->first_step; s; s = s->next) visit(c, s, fn, self);
+static void visit_block(tc_t* c, tc_block_t* block, tc_visit_fn_t fn, void* self) {
+  for (tc_step_t* s = block->first_step; s; s = s->next) tc_step_visit(c, s, fn, self);
+}
+static void visit_loop(tc_t* c, tc_step_t* step, tc_visit_fn_t fn, void* self) {
+  for (uint32_t i = 0; i < step->loop->access_count; ++i) fn(self, c, step, step->loop->accesses[i].buffer, step->loop->accesses[i].store);
 }
 
-static void visit_region(tc_t* c, tc_step_t* step, const tc_region_t* r, visit_fn_t fn, void* self) {
+static void visit_region(tc_t* c, tc_step_t* step, const tc_region_t* r, tc_visit_fn_t fn, void* self) {
   for (uint32_t i = 0; r && i < r->data.capture_count; ++i) fn(self, c, step, r->captures[i].buffer, false);
 }
 
-static void visit(tc_t* c, tc_step_t* step, visit_fn_t fn, void* self) {
+// An op without its epilogue.
+static void visit_op(tc_t* c, tc_step_t* step, tc_visit_fn_t fn, void* self) {
+  for (uint32_t i = 0; i < step->operand_count + step->result_count; ++i) fn(self, c, step, step->tensors[i].buffer, i >= step->operand_count);
+  if (step->op.scratch != PD_NONE) fn(self, c, step, step->op.scratch, true);
+  for (uint32_t i = 0; i < step->op.region_count; ++i) visit_region(c, step, step->op.regions[i], fn, self);
+}
+
+void tc_step_visit(tc_t* c, tc_step_t* step, tc_visit_fn_t fn, void* self) {
   switch (step->kind) {
     case PD_S_LOOP: case PD_S_REDUCE:
-      for (uint32_t i = 0; i < step->loop->access_count; ++i) fn(self, c, step, step->loop->accesses[i].buffer, step->loop->accesses[i].store);
+      visit_loop(c, step, fn, self);
       if (step->kind == PD_S_LOOP) return;
       for (uint32_t i = 0; i < step->reduce.data.count; ++i) {
         if (step->reduce.operands[i].init != PD_NONE) fn(self, c, step, step->reduce.operands[i].init, false);
@@ -69,9 +76,8 @@ static void visit(tc_t* c, tc_step_t* step, visit_fn_t fn, void* self) {
       fn(self, c, step, step->copy.to, true);
       return;
     case PD_S_OP:
-      for (uint32_t i = 0; i < step->operand_count + step->result_count; ++i) fn(self, c, step, step->tensors[i].buffer, i >= step->operand_count);
-      if (step->op.scratch != PD_NONE) fn(self, c, step, step->op.scratch, true);
-      for (uint32_t i = 0; i < step->op.region_count; ++i) visit_region(c, step, step->op.regions[i], fn, self);
+      visit_op(c, step, fn, self);
+      if (step->loop) visit_loop(c, step, fn, self);
       return;
     case PD_S_COLLECTIVE:
       for (uint32_t i = 0; i < step->operand_count + step->result_count; ++i) fn(self, c, step, step->tensors[i].buffer, i >= step->operand_count);
@@ -105,40 +111,73 @@ static void touch_fn(void* self, tc_t* c, tc_step_t* step, uint32_t buffer, bool
 }
 static bool touches(tc_t* c, tc_step_t* step, uint32_t buffer) {
   touch_t t = {buffer, false};
-  visit(c, step, touch_fn, &t);
+  tc_step_visit(c, step, touch_fn, &t);
+  return t.found;
+}
+static bool op_touches(tc_t* c, tc_step_t* step, uint32_t buffer) {
+  touch_t t = {buffer, false};
+  visit_op(c, step, touch_fn, &t);
   return t.found;
 }
 
-static bool can_fail(tc_step_t* step) {
+bool tc_step_can_fail(tc_step_t* step) {
   if (step->kind == PD_S_CHECK || step->kind == PD_S_COLLECTIVE) return true;
   if (step->kind == PD_S_WHILE) {
     for (int k = 0; k < 2; ++k)
-      for (tc_step_t* s = (k ? step->loop_while.body : step->loop_while.cond)->first_step; s; s = s->next) if (can_fail(s)) return true;
+      for (tc_step_t* s = (k ? step->loop_while.body : step->loop_while.cond)->first_step; s; s = s->next) if (tc_step_can_fail(s)) return true;
   }
   if (step->kind == PD_S_CASE) {
     for (uint32_t k = 0; k < step->select.block_count; ++k)
-      for (tc_step_t* s = step->select.blocks[k]->first_step; s; s = s->next) if (can_fail(s)) return true;
+      for (tc_step_t* s = step->select.blocks[k]->first_step; s; s = s->next) if (tc_step_can_fail(s)) return true;
   }
   return false;
+}
+
+// Where in the program of a tile memory is read last and written first.
+static uint32_t last_read(const tc_loop_t* l, uint32_t access) {
+  uint32_t at = 0;
+  for (uint32_t i = 0; i < l->instr_count; ++i) {
+    const pd_instr_t* in = &l->instrs[i].data;
+    if (!l->accesses[access].direct) {
+      if (in->op == PD_I_LOAD && in->fn == access) at = i;
+      continue;
+    }
+    for (int k = 0; k < 3; ++k) if (in->src[k] == l->accesses[access].reg) at = i;
+  }
+  return at;
+}
+static uint32_t first_write(const tc_loop_t* l, uint32_t access) {
+  for (uint32_t i = 0; i < l->instr_count; ++i) {
+    const pd_instr_t* in = &l->instrs[i].data;
+    if (l->accesses[access].direct ? in->dst == l->accesses[access].reg : in->op == PD_I_STORE && in->fn == access) return i;
+  }
+  return 0;
+}
+static bool loop_overwrites_safely(tc_t* c, const tc_loop_t* l, uint32_t from, uint32_t to) {
+  bool stores = false;
+  for (uint32_t i = 0; i < l->access_count; ++i) {
+    if (tc_buffer_find(c, l->accesses[i].buffer) != from) continue;
+    if (l->accesses[i].store) return false;
+    for (uint32_t k = 0; k < l->access_count; ++k) {
+      const tc_access_t* store = &l->accesses[k];
+      if (!store->store || tc_buffer_find(c, store->buffer) != to) continue;
+      stores = true;
+      if (!tc_access_safe(l, &l->accesses[i], store) || last_read(l, i) > first_write(l, k)) return false;
+    }
+  }
+  return stores;
 }
 
 // May step W write `to` over `from` (both find()ed)?
 static bool step_overwrites_safely(tc_t* c, tc_step_t* w, uint32_t from, uint32_t to) {
   if (!touches(c, w, from)) return true;
   switch (w->kind) {
-    case PD_S_LOOP: {
-      const tc_access_t* store = NULL;
-      for (uint32_t i = 0; i < w->loop->access_count; ++i) if (w->loop->accesses[i].store) store = &w->loop->accesses[i];
-      for (uint32_t i = 0; i < w->loop->access_count; ++i) {
-        const tc_access_t* a = &w->loop->accesses[i];
-        if (tc_buffer_find(c, a->buffer) != from) continue;
-        if (a->store || !tc_access_safe(w->loop, a, store)) return false;
-      }
-      return true;
-    }
+    case PD_S_LOOP: return loop_overwrites_safely(c, w->loop, from, to);
     case PD_S_COPY:
       return tc_buffer_find(c, w->copy.from) == from && tc_buffer_find(c, w->copy.to) == to && w->copy.bytes == c->buffers[from].bytes;
     case PD_S_OP: {
+      // An epilogue runs while the op still works on other elements, and after the op wrote these.
+      if (w->loop) return !op_touches(c, w, from) && !op_touches(c, w, to) && loop_overwrites_safely(c, w->loop, from, to);
       if (!w->inplace || w->result_count == 0 || tc_buffer_find(c, w->tensors[w->operand_count].buffer) != to) return false;
       const tc_tensor_t* x = &w->tensors[w->inplace - 1];
       int64_t dense[TT_MAX_RANK];
@@ -202,11 +241,52 @@ static void decide_donation(tc_t* c) {
       if (c->buffers[i].kind == PD_RESULT && c->buffers[i].index == r) to = i;
     }
     tc_step_t* w = first_touch(c, c->main, to);
-    if (passes || !w || can_fail(w) || !step_overwrites_safely(c, w, from, to)) continue;
+    if (passes || !w || tc_step_can_fail(w) || !step_overwrites_safely(c, w, from, to)) continue;
     bool legal = true;
-    for (tc_step_t* s = w->next; s && legal; s = s->next) legal = !touches(c, s, from) && !can_fail(s);
+    for (tc_step_t* s = w->next; s && legal; s = s->next) legal = !touches(c, s, from) && !tc_step_can_fail(s);
     if (legal) result->donor = p;
   }
+}
+
+// ---- epilogues in place ------------------------------------------------------------------------
+// The op writes its result where the epilogue puts its own, if nothing else wants either.
+static void share_epilogue(tc_t* c, tc_step_t* s, const uint32_t* touched) {
+  uint32_t y = s->tensors[s->operand_count].buffer;
+  const tc_access_t* load = NULL;
+  const tc_loop_t* l = s->loop;
+  if (c->buffers[y].kind != PD_TEMP || c->buffers[y].merged != PD_NONE || c->buffers[y].pinned) return;
+  uint32_t reads = 0;
+  for (uint32_t i = 0; i < l->access_count; ++i) if (l->accesses[i].buffer == y) { load = &l->accesses[i]; ++reads; }
+  if (!load || touched[y] != reads + 1) return;
+  for (uint32_t i = 0; i < l->access_count; ++i) {
+    const tc_access_t* store = &l->accesses[i];
+    if (!store->store || store->esize != load->esize || store->offset || memcmp(store->strides, load->strides, l->rank * sizeof *load->strides) != 0) continue;
+    uint32_t to = tc_buffer_find(c, store->buffer);
+    if (c->buffers[to].bytes != c->buffers[y].bytes || !loop_overwrites_safely(c, l, y, to) || op_touches(c, s, to)) continue;
+    bool free = true;                  // what the epilogue reads of `to` would be lost
+    for (uint32_t k = 0; k < l->access_count; ++k) free = free && (k == i || tc_buffer_find(c, l->accesses[k].buffer) != to);
+    int32_t donor = c->buffers[to].kind == PD_RESULT ? c->results[c->buffers[to].index].donor : -1;
+    for (uint32_t k = 0; donor >= 0 && k < c->buffer_count && free; ++k)
+      if (c->buffers[k].kind == PD_PARAM && c->buffers[k].index == (uint32_t)donor) free = !touches(c, s, k);
+    if (!free) continue;
+    c->buffers[y].merged = to;
+    return;
+  }
+}
+static void count_fn(void* self, tc_t* c, tc_step_t* step, uint32_t buffer, bool write) {
+  (void)step, (void)write;
+  ++((uint32_t*)self)[tc_buffer_find(c, buffer)];
+}
+static void share_epilogues(tc_t* c) {
+  bool any = false;
+  for (uint32_t b = 0; b < c->blocks; ++b)
+    for (tc_step_t* s = c->block_list[b]->first_step; s; s = s->next) any = any || (s->kind == PD_S_OP && s->loop);
+  uint32_t* touched = any ? TC_ARRAY(c, uint32_t, c->buffer_count + 1) : NULL;
+  if (!touched) return;
+  memset(touched, 0, (c->buffer_count + 1) * sizeof *touched);
+  visit_block(c, c->main, count_fn, touched);
+  for (uint32_t b = 0; b < c->blocks; ++b)
+    for (tc_step_t* s = c->block_list[b]->first_step; s; s = s->next) if (s->kind == PD_S_OP && s->loop) share_epilogue(c, s, touched);
 }
 
 // ---- lifetimes ---------------------------------------------------------------------------------
@@ -289,6 +369,7 @@ void tc_place(tc_t* c) {
   if (!tc_ok(c)) return;
   drop_copies(c, c->main);
   decide_donation(c);
+  share_epilogues(c);
   number_block(c, c->main, NULL);
   visit_block(c, c->main, live_fn, NULL);
   lay_out(c);

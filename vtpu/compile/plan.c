@@ -1,6 +1,6 @@
 // The compiler's driver, and plans as objects: load, information, (de)serialisation.
 //
-//   graph -> uses -> emit -> place -> write -> load
+//   graph -> uses -> emit -> fuse -> place -> write -> load
 #include "compile/plan.h"
 
 #include <stdatomic.h>
@@ -160,6 +160,7 @@ tt_status_t tt_plan_compile(const tt_module_t* module, const tt_plan_options_t* 
   tc_graph_build(&c);
   if (tc_ok(&c)) tc_uses_decide(&c);
   if (tc_ok(&c)) tc_emit(&c);
+  tc_fuse(&c);
   tc_place(&c);
   void* bytes;
   size_t size;

@@ -1,8 +1,8 @@
 // A plan: what vtpu runs. Position-independent data (offsets, kernel names, no pointers) made from a module.
 //
 //   module -> verify -> inline calls, expand composites with bodies -> canonicalise (fold constants, views to
-//   index maps) -> fuse (elementwise groups, reductions with producers, epilogues of dot) -> order (checks
-//   first) -> place buffers (liveness, donation) -> plan bytes
+//   index maps) -> fuse (elementwise groups, reductions with producers, loops of several results, epilogues of
+//   products) -> order (checks first) -> place buffers (liveness, donation) -> plan bytes
 //
 // Invariants (tt_plan_validate asserts them, also on bytes from outside):
 //  L1 every buffer reference names a parameter, constant, temporary or result and lies inside it;
@@ -25,6 +25,7 @@ typedef struct tt_plan_options_s {
   int num_replicas, num_partitions;   // 0: 1
   bool reference_kernels;             // every op by its plain C reference, no fusion: the oracle
   int matmul_passes;                  // 0: true f32; 1, 3, 6: round f32 dot/conv operands as the MXU does
+  bool separate_steps;                // no loops of several results, no epilogues; the bits are the same
 } tt_plan_options_t;
 
 typedef struct tt_plan_value_s {      // a parameter or result

@@ -11,7 +11,7 @@
 #include "base/base.h"
 
 #define PD_MAGIC 0x6e6c7074u          // "tpln"
-#define PD_VERSION 3u
+#define PD_VERSION 4u
 #define PD_NONE UINT32_MAX
 #define PD_NO_REG 0xffffu
 #define PD_MAX_REGS 192u              // of one loop or region
@@ -135,7 +135,7 @@ typedef struct pd_op_s {
   uint32_t blob_at, blob_bytes;
   uint32_t region_count, regions_at;                         // uint32 region numbers
   uint32_t scratch;                   // buffer or PD_NONE
-  uint32_t pad;
+  uint32_t epilogue_at;               // pd_loop over the elements of the one result, or 0
   int64_t scratch_bytes;
 } pd_op_t;
 

@@ -115,7 +115,10 @@ static void print_block(const tt_plan_t* plan, uint32_t number, uint32_t depth, 
         tt_strbuf_puts(out, " ->");
         print_tensors(plan, op->tensors_at + op->operand_count * (uint32_t)sizeof(pd_tensor_t), op->result_count, out);
         if (op->scratch != PD_NONE) tt_strbuf_printf(out, " scratch %lld", (long long)op->scratch_bytes);
-        break;
+        if (!op->epilogue_at) break;
+        tt_strbuf_printf(out, "\n%s  epilogue", indent);
+        print_loop(plan, PD_AT(plan->bytes, op->epilogue_at, pd_loop_t), indent, out);
+        continue;
       }
       case PD_S_WHILE: {
         const pd_while_t* w = data;

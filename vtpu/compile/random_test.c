@@ -1,5 +1,6 @@
 // Random programs: the fused plan against the op kernels one by one (an independent implementation of every
-// op), with random donation. Integers must agree exactly, floats within rounding of sums.
+// op), with random donation: integers must agree exactly, floats within rounding of sums. And against the same
+// steps without epilogues and without loops of several results: every bit must agree.
 #include "compile/plan_load.h"
 #include "exec/test_program.h"
 
@@ -17,6 +18,7 @@ typedef struct gen_s {
   tt_builder_t b;
   tt_value_t* values[MAX_VALUES];
   uint32_t count;
+  double rounding;                     // of the coarsest product: what comes after it is no better
 } gen_t;
 
 static const tt_dtype_t dtypes[] = {TT_DTYPE_F32, TT_DTYPE_S32, TT_DTYPE_F32, TT_DTYPE_S32, TT_DTYPE_BF16, TT_DTYPE_F64, TT_DTYPE_S64, TT_DTYPE_U8, TT_DTYPE_PRED};
@@ -46,13 +48,14 @@ static tt_value_t* like(gen_t* g, tt_value_t* x, tt_value_t* y) {
   return NULL;
 }
 
+static double rounding(tt_dtype_t dtype);
 static void step(gen_t* g) {
   tt_value_t* x = pick(g);
   uint32_t rank = x->type->rank;
   const int64_t* dims = x->type->dims;
   tt_dtype_t dtype = x->type->dtype;
   bool is_float = tt_dtype_is_float(dtype), is_pred = dtype == TT_DTYPE_PRED;
-  switch (rnd(20)) {
+  switch (rnd(22)) {
     case 0: case 1: case 2: {
       static const tt_op_kind_t kinds[] = {TT_OP_ADD, TT_OP_SUBTRACT, TT_OP_MULTIPLY, TT_OP_MAXIMUM, TT_OP_MINIMUM};
       static const tt_op_kind_t logic[] = {TT_OP_AND, TT_OP_OR, TT_OP_XOR};
@@ -159,6 +162,21 @@ static void step(gen_t* g) {
       add(g, tt_b_iota(&g->b, x->type, rnd(rank)));
       return;
     }
+    case 19: case 20: {                // x y', or x' y
+      if (rank != 2 || (dtype != TT_DTYPE_F32 && dtype != TT_DTYPE_BF16 && dtype != TT_DTYPE_F64)) return;
+      tt_value_t* y = pick(g);
+      int64_t side = rnd(2);
+      if (y->type->rank != 2 || y->type->dims[side] != dims[side]) y = x;
+      y = tt_b_convert(&g->b, y, dtype);
+      tt_dot_dims_t d = {.lhs_contracting = {&side, 1}, .rhs_contracting = {&side, 1}};
+      int64_t elems = dims[1 - side] * y->type->dims[1 - side];
+      if (elems > MAX_ELEMS) return;
+      g->rounding = fmax(g->rounding, rounding(dtype));
+      tt_value_t* scale = tt_b_scalar_i64(&g->b, dtype, dims[side]);   // keeps sums near the operands
+      tt_value_t* r = tt_b_dot_general(&g->b, x, y, &d, dtype);
+      add(g, tt_b_binary(&g->b, TT_OP_DIVIDE, r, tt_b_broadcast_to(&g->b, scale, 2, r->type->dims)));
+      return;
+    }
     default: {                         // strided read, or a strided write into x
       int64_t n = tt_type_elems(x->type);
       if (n < 4) return;
@@ -186,8 +204,10 @@ static void step(gen_t* g) {
 
 static double load(tt_dtype_t dtype, const void* data, int64_t i) { return tt_scalar_load_f64(dtype, (const char*)data + (size_t)i * tt_dtype_bytes(dtype)); }
 
-static bool same(tt_dtype_t dtype, const void* a, const void* b, int64_t n, double scale, int64_t* out_at) {
-  double tolerance = !tt_dtype_is_float(dtype) ? 0 : dtype == TT_DTYPE_F64 ? 1e-9 : dtype == TT_DTYPE_BF16 ? 4e-2 : 2e-5;
+static double rounding(tt_dtype_t dtype) { return !tt_dtype_is_float(dtype) ? 0 : dtype == TT_DTYPE_F64 ? 1e-9 : dtype == TT_DTYPE_BF16 ? 4e-2 : 2e-5; }
+static bool same(tt_dtype_t dtype, const void* a, const void* b, int64_t n, double scale, double least, int64_t* out_at) {
+  double tolerance = rounding(dtype);
+  if (tolerance) tolerance = fmax(tolerance, least);
   for (int64_t i = 0; i < n; ++i) {
     double x = load(dtype, a, i), y = load(dtype, b, i);
     if (x == y || (x != x && y != y)) continue;
@@ -240,24 +260,28 @@ static int one(uint64_t seed, bool verbose) {
     tt_module_release(g.module);
     return 2;
   }
-  tt_plan_t *fused = NULL, *reference = NULL;
+  tt_plan_t *fused = NULL, *reference = NULL, *separate = NULL;
   status = test_compile(g.module, false, &fused);
   if (tt_status_is_ok(status)) status = tt_plan_validate(fused->bytes, fused->size);
   if (tt_status_is_ok(status)) status = test_compile(g.module, true, &reference);
+  tt_plan_options_t options = {.separate_steps = true};
+  if (tt_status_is_ok(status)) status = tt_plan_compile(g.module, &options, &separate);
   static char data[4][MAX_ELEMS * 8];
-  test_run_t a, b;
+  test_run_t a, b, s;
   memset(&a, 0, sizeof a);
   memset(&b, 0, sizeof b);
+  memset(&s, 0, sizeof s);
   double scale = 1;
   for (uint32_t i = 0; i < params; ++i) {
     int64_t n = tt_type_elems(types[i]);
     size_t e = tt_dtype_bytes(types[i]->dtype);
     for (int64_t k = 0; k < n; ++k) tt_scalar_store_f64(types[i]->dtype, (double)((int)rnd(41) - (types[i]->dtype == TT_DTYPE_U8 ? 0 : 20)) / (tt_dtype_is_float(types[i]->dtype) ? 8 : 1), data[i] + (size_t)k * e);
-    a.inputs[i] = b.inputs[i] = data[i];
-    a.donated[i] = rnd(2);
+    a.inputs[i] = b.inputs[i] = s.inputs[i] = data[i];
+    a.donated[i] = s.donated[i] = rnd(2);
   }
   if (tt_status_is_ok(status)) status = test_execute(fused, &a);
   if (tt_status_is_ok(status)) status = test_execute(reference, &b);
+  if (tt_status_is_ok(status)) status = test_execute(separate, &s);
   if (!tt_status_is_ok(status)) {
     verdict = 1;
     fprintf(stderr, "seed %llu: %s\n", (unsigned long long)seed, tt_status_message(status));
@@ -266,8 +290,12 @@ static int one(uint64_t seed, bool verbose) {
     for (uint32_t r = 0; r < result_count; ++r) {
       tt_dtype_t dtype = results[r]->type->dtype;
       int64_t n = tt_type_elems(results[r]->type), at = 0;
+      if (memcmp(a.outputs[r], s.outputs[r], a.bytes[r]) != 0) {
+        verdict = 1;
+        fprintf(stderr, "seed %llu: result %u differs from that of separate steps\n", (unsigned long long)seed, r);
+      }
       for (int64_t k = 0; k < n; ++k) { double v = fabs(load(dtype, b.outputs[r], k)); if (v < 1e30) scale = fmax(scale, v); }
-      if (same(dtype, a.outputs[r], b.outputs[r], n, scale, &at)) continue;
+      if (same(dtype, a.outputs[r], b.outputs[r], n, scale, g.rounding, &at)) continue;
       verdict = 1;
       fprintf(stderr, "seed %llu: result %u (%s) element %lld is %g, reference %g\n", (unsigned long long)seed, r, tt_dtype_name(dtype), (long long)at, load(dtype, a.outputs[r], at), load(dtype, b.outputs[r], at));
     }
@@ -285,6 +313,8 @@ static int one(uint64_t seed, bool verbose) {
   }
   test_run_free(&a);
   test_run_free(&b);
+  test_run_free(&s);
+  tt_plan_release(separate);
   tt_plan_release(fused);
   tt_plan_release(reference);
   tt_builder_deinitialize(&g.b);

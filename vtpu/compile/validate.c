@@ -327,6 +327,15 @@ static tt_status_t check_step(const v_t* v, const pd_step_t* step, uint32_t bloc
       TT_RETURN_IF_ERROR(check_tensors(v, op->tensors_at, op->operand_count + op->result_count));
       CHECK(inside(v, op->blob_at, op->blob_bytes, 1, 8) && op->region_count <= 8 && INSIDE(v, op->regions_at, op->region_count, uint32_t), "an op's tables");
       for (uint32_t i = 0; i < op->region_count; ++i) TT_RETURN_IF_ERROR(check_region(v, PD_AT(v->bytes, op->regions_at, uint32_t)[i]));
+      if (op->epilogue_at) {           // runs on blocks of the result's elements: no more of them than the loop has
+        uint8_t esizes[PD_MAX_REGS];
+        CHECK(op->result_count == 1, "an epilogue of several results");
+        TT_RETURN_IF_ERROR(check_loop(v, op->epilogue_at, false, esizes));
+        const pd_loop_t* l = PD_AT(v->bytes, op->epilogue_at, pd_loop_t);
+        const pd_tensor_t* y = PD_AT(v->bytes, op->tensors_at, pd_tensor_t) + op->operand_count;
+        int64_t elems;
+        CHECK(tt_checked_product(PD_AT(v->bytes, y->dims_at, int64_t), y->rank, &elems) && elems == l->elems && l->mode != PD_MODE_BLOCK, "an epilogue's extent");
+      }
       if (op->scratch != PD_NONE) TT_RETURN_IF_ERROR(check_whole(v, op->scratch, op->scratch_bytes));
       return TT_OK_STATUS;
     }

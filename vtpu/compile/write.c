@@ -117,6 +117,7 @@ static uint32_t put_step(w_t* w, names_t* names, const tc_step_t* s) {
       pd_op_t p = {.kernel = kernel_number(names, s->op.kernel), .operand_count = s->operand_count, .result_count = s->result_count,
                    .blob_bytes = (uint32_t)s->op.blob.size, .region_count = s->op.region_count,
                    .scratch = find(w, s->op.scratch), .scratch_bytes = s->op.scratch_bytes};
+      if (s->loop) p.epilogue_at = put_loop(w, s->loop);
       p.tensors_at = put_tensors(w, s->tensors, s->operand_count + s->result_count);
       p.blob_at = put(w, s->op.blob.data, s->op.blob.size);
       p.regions_at = reserve(w, s->op.region_count * sizeof(uint32_t));

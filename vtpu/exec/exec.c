@@ -50,6 +50,12 @@ static void fill_tensor(const tt_exec_t* e, const pd_tensor_t* t, tt_k_tensor_t*
   out->strides = PD_AT(bytes, t->strides_at, int64_t);
 }
 
+typedef struct epilogue_s { const tt_plan_t* plan; void* const* bases; const pd_loop_t* loop; } epilogue_t;
+static void run_epilogue(const void* self, int64_t first, int64_t rows, int64_t stride, int64_t cols) {
+  const epilogue_t* e = self;
+  tt_loop_run_block(e->plan, e->bases, e->loop, first, rows, stride, cols);
+}
+
 static tt_status_t run_op(tt_exec_t* e, const pd_op_t* op) {
   const tt_plan_t* plan = e->plan;
   uint32_t count = op->operand_count + op->result_count;
@@ -79,10 +85,14 @@ static tt_status_t run_op(tt_exec_t* e, const pd_op_t* op) {
       scratch = own;
     }
   }
-  tt_k_env_t env = {.pool = e->pool, .scratch = scratch, .regions = region_pointers, .region_fn = tt_region_run,
+  const pd_loop_t* loop = op->epilogue_at ? PD_AT(plan->bytes, op->epilogue_at, pd_loop_t) : NULL;
+  epilogue_t own_epilogue = {plan, e->bases, loop};
+  tt_k_epilogue_t epilogue = {.run = run_epilogue, .self = &own_epilogue};
+  tt_k_env_t env = {.pool = e->pool, .scratch = scratch, .epilogue = loop ? &epilogue : NULL, .regions = region_pointers, .region_fn = tt_region_run,
                     .region_scratch_bytes = region_scratch, .region_max_lanes = PD_REGION_LANES};
   tt_status_t status = kernel->run(&env, blob, tensors, op->operand_count, tensors + op->operand_count, op->result_count);
   tt_free(own);
+  if (loop && !epilogue.taken && tt_status_is_ok(status)) tt_loop_run(plan, e->bases, loop, e->pool);
   return status;
 }
 

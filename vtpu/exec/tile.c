@@ -98,6 +98,7 @@ void tt_tile_begin(tt_tile_t* t, const tt_plan_t* plan, void* const* bases, cons
   for (uint32_t r = 0; r < loop->reg_count; ++r) t->regs[r] = slot[r] == PD_NO_REG ? NULL : slots + (size_t)slot[r] * loop->slot_bytes;
   t->row_loaded = -1;
   t->stream = NULL;
+  t->most_cols = loop->tile_cols;
   if (loop->hoist_count == 0) return;
   size_t n = (size_t)loop->tile_rows * loop->tile_cols;
   if ((int64_t)n > loop->elems) n = (size_t)loop->elems;
@@ -188,7 +189,7 @@ void tt_tile_rows(tt_tile_t* t, int64_t row, int64_t rows, int64_t col, int64_t 
     if (a->direct) t->regs[a->reg] = at;
   }
   if (row_fills) {
-    int64_t n = TT_MIN((int64_t)l->tile_cols, t->dims[inner]);
+    int64_t n = TT_MIN(t->most_cols, t->dims[inner]);
     for (uint32_t i = l->hoist_count; i < l->hoist_count + l->row_count; ++i) {
       const pd_instr_t* in = &t->instrs[i];
       tt_k_fill(t->regs[in->dst], t->at[in->fn], t->accesses[in->fn].esize, (size_t)n);
@@ -301,6 +302,42 @@ void tt_loop_run(const tt_plan_t* plan, void* const* bases, const pd_loop_t* loo
   }
   if (task.tasks <= 1) run_tiles(&task, 0, loop->tiles);
   else tt_pool_run(pool, (size_t)task.tasks, loop_task, &task);
+}
+
+// Elements [first, end), in row-major order of the loop.
+static void run_span(tt_tile_t* t, int64_t first, int64_t end) {
+  const pd_loop_t* l = t->loop;
+  const int64_t n = t->dims[l->rank - 1];
+  while (first < end) {
+    int64_t row = first / n, col = first % n, cols = TT_MIN(n - col, end - first);
+    if (l->mode == PD_MODE_ROWS && cols == n) {
+      int64_t rows = TT_MIN((int64_t)l->tile_rows, (end - first) / n);
+      tt_tile_rows(t, row, rows, 0, n);
+      first += rows * n;
+      continue;
+    }
+    cols = TT_MIN(cols, (int64_t)l->tile_cols);
+    // Part of a row in mode ROWS: what is loaded once holds whole rows, from column 0.
+    for (int pass = 0; pass < 2; ++pass) {
+      for (uint32_t i = 0; i < l->hoist_count && l->mode == PD_MODE_ROWS; ++i) {
+        const pd_instr_t* in = &t->instrs[i];
+        if (in->op != PD_I_LOAD || PD_AT(t->plan->bytes, t->accesses[in->fn].strides_at, int64_t)[l->rank - 1] == 0) continue;
+        t->regs[in->dst] = (char*)t->regs[in->dst] + (pass ? -col : col) * in->esize;
+      }
+      if (!pass) tt_tile_rows(t, row, 1, col, cols);
+    }
+    first += cols;
+  }
+}
+
+void tt_loop_run_block(const tt_plan_t* plan, void* const* bases, const pd_loop_t* loop, int64_t first, int64_t rows,
+                       int64_t stride, int64_t cols) {
+  char slots[PD_SLOT_BYTES] TT_ALIGNED(64);
+  tt_tile_t t;
+  tt_tile_begin(&t, plan, bases, loop, slots);
+  if (cols == stride) { cols *= rows; rows = 1; }
+  t.most_cols = TT_MIN(t.most_cols, cols);
+  for (int64_t i = 0; i < rows; ++i) run_span(&t, first + i * stride, first + i * stride + cols);
 }
 
 void tt_region_run(const void* region, void* scratch, void* const* args, void* const* results, size_t lanes) {

@@ -21,6 +21,7 @@ typedef struct tt_tile_s {
   const pd_instr_t* instrs;
   int64_t rows, cols, row_start[TT_MAX_RANK];
   int64_t row_loaded;                 // what the once-a-row registers hold; -1 nothing
+  int64_t most_cols;                  // of any tile to come
   char* at[PD_MAX_ACCESSES];          // first element of the current tile
   void* regs[PD_MAX_REGS];
   const tt_k_stream_t* stream;        // NULL: stores go straight to memory
@@ -34,6 +35,9 @@ void tt_tile_begin(tt_tile_t* tile, const tt_plan_t* plan, void* const* bases, c
 void tt_tile_rows(tt_tile_t* tile, int64_t row, int64_t rows, int64_t col, int64_t cols);
 
 void tt_loop_run(const tt_plan_t* plan, void* const* bases, const pd_loop_t* loop, tt_pool_t* pool);
+// Elements first + i * stride + [0, cols) for i in [0, rows), on this thread. Modes ROW and ROWS.
+void tt_loop_run_block(const tt_plan_t* plan, void* const* bases, const pd_loop_t* loop, int64_t first, int64_t rows,
+                       int64_t stride, int64_t cols);
 void tt_reduce_run(const tt_plan_t* plan, void* const* bases, const pd_reduce_t* reduce, tt_pool_t* pool);
 
 // What kernels get as a region.

@@ -125,7 +125,8 @@ static tt_status_t run_op(machine_t* m, const tt_op_t* op) {
     compiled[i] = (compiled_region_t){&op->regions[i], m->module->value_count};
     regions[i] = &compiled[i];
   }
-  tt_k_env_t env = {&the_pool, scratch, regions, region_run, 96, LANES};
+  tt_k_env_t env = {.pool = &the_pool, .scratch = scratch, .regions = regions, .region_fn = region_run,
+                    .region_scratch_bytes = 96, .region_max_lanes = LANES};
   struct timespec a, b;
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &a);
   tt_status_t status = kernel->run(&env, blob.data, x, op->operand_count, y, op->result_count);

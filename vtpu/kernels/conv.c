@@ -87,6 +87,7 @@ typedef struct job_s {
   int64_t offsets[TT_CONV_KC];  // of k, when there is one block of k
   tt_conv_run_t runs[TT_CONV_MAX_RUNS];  // the same along k
   int64_t run_count;
+  const tt_k_epilogue_t* epilogue;  // taken; NULL: none
 } job_t;
 
 // ---- the image ----------------------------------------------------------------------------------------
@@ -377,6 +378,27 @@ static void pack_halves(const job_t* j, char* to, const char* x, int64_t depth, 
     if (used < p->nr) memset(to + used * 4, 0, (size_t)(p->nr - used) * 4);
   }
 }
+// The caller's loop on `rows` channels of a block's columns, which are final. `first`: element of y that the
+// channels and the offsets of the columns start from.
+static void finished(const job_t* j, const block_t* b, int64_t first, int64_t rows) {
+  const tt_k_epilogue_t* e = j->epilogue;
+  const int64_t count = b->last - b->first, step = count > 1 ? b->y[1] - b->y[0] : rows;
+  if (j->p->y_o == 1) {  // channels next to each other, columns evenly spread
+    for (int64_t i = 0; i < count;) {
+      int64_t n = 1;
+      while (i + n < count && b->y[i + n] - b->y[i + n - 1] == step) ++n;
+      e->run(e->self, first + b->y[i], n, step, rows);
+      i += n;
+    }
+    return;
+  }
+  for (int64_t i = 0; i < count;) {
+    int64_t n = 1;
+    while (i + n < count && b->y[i + n] == b->y[i] + n) ++n;
+    e->run(e->self, first + b->y[i], rows, j->p->y_o, n);
+    i += n;
+  }
+}
 static void gemm_task(void* self, size_t slot, size_t task) {
   const job_t* j = self;
   const tt_conv_plan_t* p = j->p;
@@ -460,24 +482,24 @@ static void gemm_task(void* self, size_t slot, size_t task) {
     }
   }
   if (p->splits > 1) return;
+  const int64_t rows = TT_MIN(o_last * p->width, p->oc) - o_first * p->width;
   if (j->narrow) {  // no panel is in the result: whole rows
-    const int64_t rows = TT_MIN(o_last * p->width, p->oc) - o_first * p->width;
     for (int64_t r = 0; r < rows; ++r) {
       store(j, tile + r * tile_rs * es, y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y,
             b.last - b.first, b.y_runs, b.y_run_count[0]);
     }
-    return;
   }
-  for (int64_t i = 0; i < b.panels; ++i) {
+  for (int64_t i = 0; i < b.panels && !j->narrow; ++i) {
     if (b.in_result[i]) continue;
     const int64_t cols = TT_MIN(nr, b.last - b.first - i * nr);
-    const int64_t rows = TT_MIN(o_last * p->width, p->oc) - o_first * p->width;
     for (int64_t r = 0; r < rows; ++r) {
       store(j, tile + (r * tile_rs + i * nr) * es,
             y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y + i * nr, cols,
             b.y_runs + i * nr, b.y_run_count[i]);
     }
   }
+  if (j->epilogue)
+    finished(j, &b, p->y_base + j->first * p->y_n + g * p->y_g + o_first * p->width * p->y_o, rows);
 }
 // Adds the splits' sums of channels, in the splits' order.
 static void add_splits(void* self, int64_t begin, int64_t end) {
@@ -594,6 +616,11 @@ static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tenso
     job.y_bytes = tt_dtype_bytes(p->y_dtype);
     job.x_pack = tt_gemm_pack(p->x_dtype);
     job.w_pack = tt_gemm_pack(p->w_dtype);
+    job.epilogue = NULL;
+    if (env->epilogue && phases == 1 && p->kind == TT_CONV_GEMM && p->splits == 1) {
+      env->epilogue->taken = true;
+      job.epilogue = env->epilogue;
+    }
     job.pad_rows = p->x_dtype == TT_DTYPE_BF16  ? p->lanes->pad_rows_bf16
                    : p->x_dtype == TT_DTYPE_F16 ? p->lanes->pad_rows_f16
                                                 : p->lanes->pad_rows;
@@ -649,6 +676,7 @@ const tt_k_op_t tt_k_conv_table[] = {
      .kind = TT_OP_CONVOLUTION,
      .isa = TT_ISA_AVX2,
      .strided_operands = 3,
+     .epilogue = true,
      .supports = supports,
      .encode = encode,
      .scratch_bytes = scratch_bytes,

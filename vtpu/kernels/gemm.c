@@ -340,6 +340,22 @@ static void pack_b(const plan_t* p, const char* b, int64_t depth, int64_t cols, 
   }
 }
 
+// The caller's loop on rows x cols of C, which are final.
+static void finished(const plan_t* p, const char* c, int64_t rows, int64_t cols) {
+  const tt_gemm_t* g = &p->g;
+  if (g->epilogue)
+    g->epilogue->run(g->epilogue->self, (c - (const char*)g->c) / (int64_t)p->c_bytes, rows, g->c_rs, cols);
+}
+// Accumulators to C, a block of rows at a time.
+static void store_rows(const plan_t* p, const char* acc, int64_t stride, int64_t rows, int64_t cols, char* c) {
+  const int64_t step = p->g.epilogue ? kMcPanels * p->kernel->mr : rows;
+  for (int64_t i = 0; i < rows; i += step) {
+    char* to = c + i * p->g.c_rs * (int64_t)p->c_bytes;
+    store_c(p, acc + i * stride * (int64_t)p->acc_bytes, stride, TT_MIN(step, rows - i), cols, to);
+    finished(p, to, TT_MIN(step, rows - i), cols);
+  }
+}
+
 static void add_chunk(int32_t* sums, const float* x, int64_t stride, int64_t rows, int64_t cols, bool first) {
   for (int64_t i = 0; i < rows; ++i, sums += stride, x += stride) {
     if (first) memset(sums, 0, (size_t)cols * 4);
@@ -381,12 +397,13 @@ static void tile_run(const plan_t* p, const char* shared, char* slot, item_t ite
                       c + ((i0 + i) * c_rs + j) * ab, c_rs, TT_MIN(mr, block - i), TT_MIN(nr, cols - j), add);
         }
       }
+      if (!p->buffered && k + p->kc >= g->k) finished(p, c + i0 * c_rs * ab, block, cols);
     }
     if (p->bytes)
       add_chunk((int32_t*)(void*)sums, (const float*)(const void*)c, c_rs, rows, cols,
                 k == 0 && !g->accumulate);
   }
-  if (p->buffered) store_c(p, sums, c_rs, rows, cols, final_c);
+  if (p->buffered) store_rows(p, sums, c_rs, rows, cols, final_c);
 }
 
 static void direct_run(const plan_t* p, char* slot, item_t item, int64_t m0, int64_t n0) {
@@ -404,7 +421,8 @@ static void direct_run(const plan_t* p, char* slot, item_t item, int64_t m0, int
                              TT_MIN(nr, cols - j), g->accumulate);
     }
   }
-  if (p->buffered) store_c(p, c, c_rs, rows, cols, final_c);
+  if (p->buffered) store_rows(p, c, c_rs, rows, cols, final_c);
+  else finished(p, c, rows, cols);
 }
 
 static const char* few_pack(const plan_t* p, char* few, const char* a, int64_t k, int64_t depth) {
@@ -544,7 +562,9 @@ void tt_gemm_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
   }
   run_t r = {.scratch = scratch};
   plan_make(&r.plan, g);
-  const tt_gemm_t* own = &r.plan.g;
+  tt_gemm_t* own = &r.plan.g;
+  if (own->epilogue && !r.plan.few && own->c_cs == 1) own->epilogue->taken = true;
+  else own->epilogue = NULL;
   if (r.plan.serial) pool = NULL;
   if (r.plan.shared) {
     tt_gemm_tasks(pool,

@@ -32,6 +32,9 @@ typedef struct tt_gemm_s {
   int64_t a_rs, a_cs;  // A[i, k] = a[i * a_rs + k * a_cs]; any strides, also 0 and negative
   int64_t b_rs, b_cs;  // B[k, j]
   int64_t c_rs, c_cs;  // C[i, j]; fastest when c_cs is 1 (or c_rs is 1: then the transposed product is run)
+  // NULL, or run on blocks of C as they are finished; C is dense then. Taken where there are blocks: not by `few`
+  // rows and results that are written transposed.
+  tt_k_epilogue_t* epilogue;
 } tt_gemm_t;
 
 // Whether the dtypes have a kernel on the current ISA (the vector ISAs only: generic C has none).

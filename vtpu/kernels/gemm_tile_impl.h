@@ -269,6 +269,7 @@ static void finish(const tt_gemm_t* g, const float* x, int64_t stride, int64_t r
   }
 }
 
+enum { kEpiloguePanels = 8 };  // of 16 rows
 typedef struct block_s {  // rows x cols of C against packed tiles, over one piece of k
   const char *a, *b;
   int64_t a_panel, b_panel, tiles, rows, cols;
@@ -280,6 +281,7 @@ typedef struct block_s {  // rows x cols of C against packed tiles, over one pie
 static void block_run(const tt_gemm_t* g, const block_t* x) {
   const int64_t m_panels = ceil_div(x->rows, 16), n_panels = ceil_div(x->cols, 16),
                 cb = g->c_dtype == TT_DTYPE_BF16 ? 2 : 4;
+  int64_t ended = 0;  // panels that the epilogue has been run on
   for (int64_t i = 0; i < m_panels;) {
     const int64_t high = m_panels - i >= 2 ? 2 : 1;
     for (int64_t j = 0; j < n_panels;) {
@@ -304,6 +306,12 @@ static void block_run(const tt_gemm_t* g, const block_t* x) {
       j += wide;
     }
     i += high;
+    if (x->last && g->epilogue && (i - ended >= kEpiloguePanels || i == m_panels)) {
+      const int64_t row = ended * 16;
+      g->epilogue->run(g->epilogue->self, (x->c - (const char*)g->c) / cb + row * g->c_rs,
+                       TT_MIN(i * 16, x->rows) - row, g->c_rs, x->cols);
+      ended = i;
+    }
   }
 }
 static void tile_task(void* self, size_t slot_index, size_t task) {
@@ -385,6 +393,9 @@ static void tile_task(void* self, size_t slot_index, size_t task) {
 static void tile_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
   tile_run_t r = {.scratch = scratch};
   tile_plan(&r.p, g);
+  tt_gemm_t* own = &r.p.g;
+  if (own->epilogue && own->c_cs == 1) own->epilogue->taken = true;
+  else own->epilogue = NULL;
   if (r.p.serial) pool = NULL;
   if (!r.p.thin)
     tt_gemm_tasks(pool, (size_t)(r.p.batch * (ceil_div(r.p.n_panels, 8) + ceil_div(r.p.m_panels, 8))),

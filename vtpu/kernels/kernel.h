@@ -39,9 +39,20 @@ typedef struct tt_k_tensor_s {     // dims and strides in elements, [rank]; dens
 // Many threads may call it at once, each with its own `scratch` (region_scratch_bytes of the env).
 typedef void (*tt_k_region_fn_t)(const void* region, void* scratch, void* const* args, void* const* results, size_t lanes);
 
+// A loop over the elements of the result that the executor wants run on each block of them once they are final.
+// A kernel that can sets `taken` and calls run(self, ...) for every element once, from any of its tasks, after it
+// has written them: elements first + i * stride + [0, cols) for i in [0, rows), numbered row-major. Nothing that the
+// kernel still reads is written. Not taken: the executor runs the whole loop afterwards.
+typedef struct tt_k_epilogue_s {
+  void (*run)(const void* self, int64_t first, int64_t rows, int64_t stride, int64_t cols);
+  const void* self;
+  bool taken;
+} tt_k_epilogue_t;
+
 typedef struct tt_k_env_s {
   tt_pool_t* pool;
   void* scratch;                   // scratch_bytes() of the kernel, 64-byte aligned
+  tt_k_epilogue_t* epilogue;       // NULL: none
   const void* const* regions;      // compiled regions of the op, in order
   tt_k_region_fn_t region_fn;
   size_t region_scratch_bytes;     // a thread
@@ -74,6 +85,7 @@ typedef struct tt_k_op_s {
   // When taken over, operands[inplace-1].data == results[0].data; otherwise run() copies first itself.
   uint8_t inplace;
   uint32_t unused_operands;        // bit i: run() reads neither data nor shape of operand i (the executor need not make it)
+  bool epilogue;                   // run() may take one (one dense result)
   bool replaces_loop;              // better than the executor's own loop, for op kinds that it has one for (reduce)
 } tt_k_op_t;
 

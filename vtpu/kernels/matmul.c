@@ -166,6 +166,7 @@ static tt_status_t matmul_run(const tt_k_env_t* env, const void* blob, const tt_
   l.gemm.a = operand(env->pool, &x[0], &l.lhs, p->lhs, scratch);
   l.gemm.b = operand(env->pool, &x[1], &l.rhs, p->rhs, scratch + l.rhs_at);
   l.gemm.c = y->data;
+  l.gemm.epilogue = env->epilogue;
   tt_gemm_run(env->pool, &l.gemm, scratch + l.gemm_at);
   return TT_OK_STATUS;
 }
@@ -175,6 +176,7 @@ const tt_k_op_t tt_k_matmul_table[] = {
      .kind = TT_OP_DOT_GENERAL,
      .isa = TT_ISA_AVX2,
      .strided_operands = 3,
+     .epilogue = true,
      .supports = matmul_supports,
      .encode = matmul_encode,
      .scratch_bytes = matmul_scratch,
@@ -183,6 +185,7 @@ const tt_k_op_t tt_k_matmul_table[] = {
      .kind = TT_OP_DOT,
      .isa = TT_ISA_AVX2,
      .strided_operands = 3,
+     .epilogue = true,
      .supports = matmul_supports,
      .encode = matmul_encode,
      .scratch_bytes = matmul_scratch,
