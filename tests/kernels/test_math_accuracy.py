@@ -125,6 +125,10 @@ def test_pow(dtype, isa):
     x = np.concatenate([rng.uniform(0, 10, n), np.exp2(rng.uniform(-140, 120, n)), 1 + rng.standard_normal(n) * 1e-3,
                         -np.floor(rng.uniform(0, 20, n))])
     y = np.concatenate([rng.uniform(-20, 20, n), rng.uniform(-2, 2, n), rng.uniform(-20000, 20000, n), np.floor(rng.uniform(-9, 9, n))])
+    # the whole range of exponents for bases next to 1, where y log2 x is largest against log2 x
+    near = rng.uniform(0.5, 2, n).astype(dtype)
+    bits = rng.uniform(-1070, 1023, n) if dtype == np.float64 else rng.uniform(-148, 127.9, n)
+    x, y = np.concatenate([x, near]), np.concatenate([y, bits / np.log2(np.where(near == 1, 2, near).astype(float))])
     special = np.array([0.0, -0.0, 1, -1, 0.5, -0.5, 2, -2, 3, -3, 1e9, -1e9, np.inf, -np.inf, np.nan, 2.0**60, 1e-310, 7.5], dtype)
     sx, sy = np.meshgrid(special, special)
     x = np.concatenate([x.astype(dtype), sx.ravel()])
@@ -135,7 +139,7 @@ def test_pow(dtype, isa):
         want = np.power(x.astype(L), y.astype(L))
     error = ulps(got, want)
     worst = int(np.argmax(error))
-    assert error[worst] <= (2.0 if dtype == np.float32 else 1.0), f"{error[worst]} ulp at {x[worst]!r} ** {y[worst]!r}: {got[worst]!r}, want {want[worst]!r}"
+    assert error[worst] <= (1.1 if dtype == np.float32 else 1.0), f"{error[worst]} ulp at {x[worst]!r} ** {y[worst]!r}: {got[worst]!r}, want {want[worst]!r}"
 
 
 @pytest.mark.parametrize("isa", isas())

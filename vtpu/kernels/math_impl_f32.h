@@ -122,7 +122,7 @@ TT_VI vf f_pow(vf x, vf y) {
   vf c = w + 0x1.555556p-2f, c_lo = w - (c - 0x1.555556p-2f);
   vf b = z * c, b_lo = f_fma(z, c, -b) + f_fma(z, c_lo, z_lo * c);
   vf q = s * b, q_lo = f_fma(s, b, -q);
-  vf h = s + q, h_lo = (q - (h - s)) + (q_lo + f_fma(s, b_lo, s_lo));
+  vf h = s + q, h_lo = (q - (h - s)) + (q_lo + f_fma(s, b_lo, f_fma(s_lo, b, s_lo)));
   // times 2 log2(e), plus k
   vf v = h * 0x1.715476p+1f, v_lo = f_fma(h, f_set(0x1.715476p+1f), -v) + f_fma(h, f_set(0x1.4ae0cp-25f), h_lo * 0x1.715476p+1f);
   vf l = k + v, l_lo = (v - (l - k)) + v_lo;
