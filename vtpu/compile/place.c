@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "kernels/reserve.h"
+
 uint32_t tc_buffer_find(const tc_t* c, uint32_t buffer) {
   while (c->buffers[buffer].merged != PD_NONE) buffer = c->buffers[buffer].merged;
   return buffer;
@@ -121,6 +123,7 @@ static bool op_touches(tc_t* c, tc_step_t* step, uint32_t buffer) {
 }
 
 bool tc_step_can_fail(tc_step_t* step) {
+  if (step->kind == PD_S_OP) return tt_k_op_reserves(step->op.kernel);
   if (step->kind == PD_S_CHECK || step->kind == PD_S_COLLECTIVE) return true;
   if (step->kind == PD_S_WHILE) {
     for (int k = 0; k < 2; ++k)
@@ -241,7 +244,8 @@ static void decide_donation(tc_t* c) {
       if (c->buffers[i].kind == PD_RESULT && c->buffers[i].index == r) to = i;
     }
     tc_step_t* w = first_touch(c, c->main, to);
-    if (passes || !w || tc_step_can_fail(w) || !step_overwrites_safely(c, w, from, to)) continue;
+    // An op that reserves memory fails before it writes.
+    if (passes || !w || (w->kind != PD_S_OP && tc_step_can_fail(w)) || !step_overwrites_safely(c, w, from, to)) continue;
     bool legal = true;
     for (tc_step_t* s = w->next; s && legal; s = s->next) legal = !touches(c, s, from) && !tc_step_can_fail(s);
     if (legal) result->donor = p;

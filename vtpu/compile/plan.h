@@ -10,7 +10,8 @@
 //     and after the last check that can fail (or the step works on a copy);
 //  L3 steps write temporaries before they are read; lifetimes of overlapping temporaries are disjoint;
 //  L4 kernels are named, not pointed to; a plan made on one ISA runs on the same ISA only (recorded);
-//  L5 a step other than check, custom_call and collectives cannot fail.
+//  L5 a step other than check, collectives and the kernels of kernels/reserve.h cannot fail; those kernels fail
+//     before they write.
 #ifndef TT_VTPU_COMPILE_PLAN_H_
 #define TT_VTPU_COMPILE_PLAN_H_
 

@@ -78,11 +78,15 @@ static tt_status_t run_op(tt_exec_t* e, const pd_op_t* op) {
   void* scratch = op->scratch == PD_NONE ? NULL : e->bases[op->scratch];
   void* own = NULL;
   int threads = tt_pool_threads(e->pool);
+  bool fewer = false;
   if (kernel->scratch_bytes && (uint32_t)threads > plan->header->threads) {   // the pool has grown since
     size_t bytes = kernel->scratch_bytes(blob, threads, tensors, op->operand_count, tensors + op->operand_count, op->result_count);
     if ((int64_t)bytes > op->scratch_bytes) {
-      TT_RETURN_IF_ERROR(tt_alloc_aligned(bytes + 64, 64, &own));
-      scratch = own;
+      tt_status_t refused = tt_alloc_aligned(bytes + 64, 64, &own);
+      fewer = !tt_status_is_ok(refused);   // no room for more threads than were planned: go on with those
+      if (fewer) tt_pool_limit((int)plan->header->threads);
+      else scratch = own;
+      tt_status_free(refused);
     }
   }
   const pd_loop_t* loop = op->epilogue_at ? PD_AT(plan->bytes, op->epilogue_at, pd_loop_t) : NULL;
@@ -92,6 +96,7 @@ static tt_status_t run_op(tt_exec_t* e, const pd_op_t* op) {
                     .region_scratch_bytes = region_scratch, .region_max_lanes = PD_REGION_LANES};
   tt_status_t status = kernel->run(&env, blob, tensors, op->operand_count, tensors + op->operand_count, op->result_count);
   tt_free(own);
+  if (fewer) tt_pool_limit(threads < tt_pool_size(e->pool) ? threads : 0);
   if (loop && !epilogue.taken && tt_status_is_ok(status)) tt_loop_run(plan, e->bases, loop, e->pool);
   return status;
 }

@@ -499,6 +499,81 @@ static const char softmax_text[] =
     "  return %r : tensor<3x5xf32>\n"
     "}\n";
 
+// D3: whichever reservation fails, a donated tensor keeps its bits; the in-place write follows kernels that reserve.
+TT_TEST(exec, failed_reservation_keeps_donated_bits) {
+  static const char* const programs[] = {
+      // a comparator that no kernel knows, after x's new value has been made
+      "func.func @main(%x: tensor<64xf32> {tf.aliasing_output = 0 : i32}, %y: tensor<64xf32>) -> (tensor<64xf32>, tensor<64xf32>) {\n"
+      "  %n = stablehlo.add %x, %y : tensor<64xf32>\n"
+      "  %s = \"stablehlo.sort\"(%y) <{dimension = 0 : i64, is_stable = true}> ({\n"
+      "  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+      "    %p = stablehlo.cosine %a : tensor<f32>\n"
+      "    %q = stablehlo.cosine %b : tensor<f32>\n"
+      "    %c = stablehlo.compare LT, %p, %q, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+      "    \"stablehlo.return\"(%c) : (tensor<i1>) -> ()\n"
+      "  }) : (tensor<64xf32>) -> tensor<64xf32>\n"
+      "  return %n, %s : tensor<64xf32>, tensor<64xf32>\n}\n",
+      // the same in place: the sort itself takes x over
+      "func.func @main(%x: tensor<64xf32> {tf.aliasing_output = 0 : i32}, %y: tensor<64xf32>) -> tensor<64xf32> {\n"
+      "  %s = \"stablehlo.sort\"(%x) <{dimension = 0 : i64, is_stable = true}> ({\n"
+      "  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n"
+      "    %p = stablehlo.cosine %a : tensor<f32>\n"
+      "    %q = stablehlo.cosine %b : tensor<f32>\n"
+      "    %c = stablehlo.compare LT, %p, %q, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>\n"
+      "    \"stablehlo.return\"(%c) : (tensor<i1>) -> ()\n"
+      "  }) : (tensor<64xf32>) -> tensor<64xf32>\n"
+      "  return %s : tensor<64xf32>\n}\n",
+      "func.func @main(%x: tensor<64xf32> {tf.aliasing_output = 0 : i32}, %y: tensor<64xf32>) -> (tensor<64xf32>, tensor<33xcomplex<f32>>) {\n"
+      "  %n = stablehlo.multiply %x, %y : tensor<64xf32>\n"
+      "  %f = stablehlo.fft %n, type = RFFT, length = [64] : (tensor<64xf32>) -> tensor<33xcomplex<f32>>\n"
+      "  return %n, %f : tensor<64xf32>, tensor<33xcomplex<f32>>\n}\n",
+      "func.func @main(%x: tensor<64xf32> {tf.aliasing_output = 0 : i32}, %y: tensor<64xf32>) -> (tensor<64xf32>, tensor<8x8xf32>) {\n"
+      "  %n = stablehlo.subtract %x, %y : tensor<64xf32>\n"
+      "  %m = stablehlo.reshape %y : (tensor<64xf32>) -> tensor<8x8xf32>\n"
+      "  %l = \"stablehlo.cholesky\"(%m) <{lower = true}> : (tensor<8x8xf32>) -> tensor<8x8xf32>\n"
+      "  return %n, %l : tensor<64xf32>, tensor<8x8xf32>\n}\n",
+  };
+  for (size_t k = 0; k < TT_ARRAY_LENGTH(programs); ++k) {
+    tt_plan_t* plan = compile_text(programs[k], NULL);
+    TT_EXPECT(plan != NULL);
+    float x[64], y[64];
+    for (int i = 0; i < 64; ++i) {
+      x[i] = (float)(i * 29 % 64) / 8;
+      y[i] = i % 9 == 0 ? 4.0f : 0.25f;
+    }
+    bool failed = false, in_place = false;
+    for (uint64_t n = 1; n < 60; ++n) {
+      tt_vmem_t *parameters[2] = {NULL, NULL}, *results[2] = {NULL, NULL};
+      const bool donated[2] = {true, false};
+      for (int i = 0; i < 2; ++i) {
+        TT_EXPECT_OK(tt_vmem_allocate(test_pool(), sizeof x, &parameters[i]));
+        memcpy(parameters[i]->data, i ? y : x, sizeof x);
+      }
+      tt_exec_args_t args = {.plan = plan, .memory = test_pool(), .parameters = parameters, .donated = donated, .results = results};
+      tt_alloc_fault_arm(n);
+      tt_status_t status = tt_exec_run(&args);
+      bool fired = tt_alloc_fault_fired();
+      tt_alloc_fault_arm(0);
+      if (!tt_status_is_ok(status)) {
+        failed = true;
+        TT_EXPECT_EQ(tt_status_code(status), TT_RESOURCE_EXHAUSTED);
+        TT_EXPECT(memcmp(parameters[0]->data, x, sizeof x) == 0);
+      } else {
+        in_place = in_place || results[0] == parameters[0];
+      }
+      tt_status_free(status);
+      for (int i = 0; i < 2; ++i) {
+        tt_vmem_release(results[i]);
+        tt_vmem_release(parameters[i]);
+      }
+      if (!fired) break;
+    }
+    TT_EXPECT(failed);
+    if (k == 1) TT_EXPECT(in_place);
+    tt_plan_release(plan);
+  }
+}
+
 TT_TEST(exec, serialise_round_trip) {
   tt_plan_t *plan = compile_text(softmax_text, NULL), *again = NULL;
   TT_EXPECT(plan != NULL);

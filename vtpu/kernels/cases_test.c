@@ -8,6 +8,7 @@
 #include "base/test.h"
 #include "ir/text.h"
 #include "kernels/loops.h"
+#include "kernels/reserve.h"
 
 // ---- a pool that runs serially, last index first, so that order shows ----------------------------
 struct tt_pool_s { int threads; };
@@ -195,6 +196,7 @@ static tt_status_t run_op(machine_t* m, const tt_op_t* op) {
     tt_status_free(failed);
     if (!fired) break;
     if (!exhausted) status = tt_status_create(TT_INTERNAL, "%s ignores a failed allocation", kernel->name);
+    else if (!tt_k_op_reserves(kernel)) status = tt_status_create(TT_INTERNAL, "%s reserves memory unlisted", kernel->name);
     else if (tt_alloc_stats().live_blocks != live) status = tt_status_create(TT_INTERNAL, "%s leaks on a failed allocation", kernel->name);
   }
   // once more with result 0 taking over its operand
@@ -207,6 +209,19 @@ static tt_status_t run_op(machine_t* m, const tt_op_t* op) {
     for (uint32_t i = 0; i < op->operand_count; ++i) shared = shared || (i + 1u != kernel->inplace && x[i].data == over->data);
     if (!shared) {
       over->data = y[0].data = copy;
+      void* before = tt_arena_copy(m->arena, copy, bytes + 1);
+      for (uint64_t nth = 1; nth <= 8 && tt_status_is_ok(status); ++nth) {   // failing, it has written nothing
+        tt_alloc_fault_arm(nth);
+        tt_status_t failed = kernel->run(&env, blob.data, x, op->operand_count, y, op->result_count);
+        bool fired = tt_alloc_fault_fired();
+        tt_alloc_fault_arm(0);
+        tt_status_free(failed);
+        if (fired && memcmp(copy, before, bytes) != 0) {
+          status = tt_status_create(TT_INTERNAL, "%s writes over its operand and fails then", kernel->name);
+        }
+        memcpy(copy, before, bytes);
+        if (!fired) break;
+      }
       memset(scratch, 0xab, scratch_bytes);
       status = kernel->run(&env, blob.data, x, op->operand_count, y, op->result_count);
       if (tt_status_is_ok(status) && memcmp(copy, first, bytes) != 0) {
