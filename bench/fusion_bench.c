@@ -172,5 +172,7 @@ int main(void) {
   adamw(1 << 22);
   adamw(1 << 16);
   sin_and_cos(1 << 22);
+  sin_and_cos(1 << 24);
+  adamw(1 << 24);
   return 0;
 }

@@ -222,6 +222,24 @@ TT_TEST(fuse, no_result_over_what_is_still_read) {
   tt_plan_release(separate);
 }
 
+// Results that are written past the caches, one of them over a donated operand.
+TT_TEST(fuse, large_results_of_one_loop) {
+  static const char text[] =
+      "func.func @main(%x: tensor<2101x4001xf32>, %y: tensor<2101x4001xf32> {tf.aliasing_output = 1 : i32}) -> (tensor<2101x4001xf32>, tensor<2101x4001xf32>, tensor<2101x4001xbf16>) {\n"
+      "  %a = stablehlo.add %x, %y : tensor<2101x4001xf32>\n"
+      "  %b = stablehlo.subtract %y, %x : tensor<2101x4001xf32>\n"
+      "  %c = stablehlo.multiply %a, %x : tensor<2101x4001xf32>\n"
+      "  %h = stablehlo.convert %c : (tensor<2101x4001xf32>) -> tensor<2101x4001xbf16>\n"
+      "  return %a, %b, %h : tensor<2101x4001xf32>, tensor<2101x4001xf32>, tensor<2101x4001xbf16>\n"
+      "}\n";
+  tt_plan_t *fused = compile(text, false), *separate = compile(text, true);
+  TT_EXPECT(fused && separate);
+  TT_EXPECT_EQ(fused->header->step_count, 1);
+  expect_same_bits(fused, separate, "large results");
+  tt_plan_release(fused);
+  tt_plan_release(separate);
+}
+
 // Different cuts of the same elements (a row broadcast, a column broadcast, none), a value that only the joined loop
 // reads, and one stored twice.
 TT_TEST(fuse, loops_of_different_dimensions) {

@@ -2,10 +2,7 @@
 
 #include <string.h>
 
-enum {
-  GRAIN = 32768,        // work of one task, in simple element operations
-  STAGE_BYTES = 16384,  // a tile of mode ROWS has 1024 elements at most
-};
+enum { GRAIN = 32768 };   // work of one task, in simple element operations
 
 static inline void load_run(void* out, const char* x, int64_t stride, size_t esize, int64_t n) {
   if (stride == (int64_t)esize) memcpy(out, x, (size_t)n * esize);
@@ -138,25 +135,35 @@ static void run_instrs(tt_tile_t* t, int64_t col) {
 
 // The tile in pieces: each is computed into `stage` and copied out. Its accesses end up behind the tile.
 static void stream_tile(tt_tile_t* t, int64_t col) {
-  const pd_access_t* store = &t->accesses[t->store];
+  const pd_access_t* stores[TT_TILE_STREAMS];
   uint32_t accesses = t->loop->access_count, inner = t->loop->rank - 1;
-  int64_t cols = t->cols, piece = cols;
-  if (t->rows == 1) piece = TT_MIN(cols, (int64_t)(TT_K_STREAM_PIECE / store->esize));
+  int64_t cols = t->cols, piece = cols, widest = 1;
+  for (uint32_t k = 0; k < t->store_count; ++k) {
+    stores[k] = &t->accesses[t->stores[k]];
+    widest = TT_MAX(widest, (int64_t)stores[k]->esize);
+  }
+  if (t->rows == 1) piece = TT_MIN(cols, (int64_t)TT_K_STREAM_PIECE / widest);
   for (int64_t done = 0; done < cols; done += piece) {
     t->cols = TT_MIN(piece, cols - done);
-    t->regs[store->reg] = t->stage;
+    char* out[TT_TILE_STREAMS];
+    for (uint32_t k = 0; k < t->store_count; ++k) {
+      t->regs[stores[k]->reg] = t->stage + k * TT_TILE_STAGE_BYTES;
+      out[k] = t->at[t->stores[k]];
+    }
     run_instrs(t, col + done);
-    size_t bytes = (size_t)(t->rows * t->cols) * store->esize, count = 0;
+    size_t count = 0;
     const char* next[8];
-    char* out = t->at[t->store];
     for (uint32_t i = 0; i < accesses; ++i) {
       const pd_access_t* a = &t->accesses[i];
       t->at[i] += t->rows * t->cols * PD_AT(t->plan->bytes, a->strides_at, int64_t)[inner];   // rows > 1: dense
       if (!a->direct) continue;
       t->regs[a->reg] = t->at[i];
-      if (!a->store && a->esize == store->esize && count < TT_ARRAY_LENGTH(next)) next[count++] = t->at[i];
+      if (!a->store && a->esize == stores[0]->esize && count < TT_ARRAY_LENGTH(next)) next[count++] = t->at[i];
     }
-    t->stream->copy(out, t->stage, bytes, next, count);
+    for (uint32_t k = 0; k < t->store_count; ++k) {
+      size_t bytes = (size_t)(t->rows * t->cols) * stores[k]->esize;
+      t->stream->copy(out[k], t->stage + k * TT_TILE_STAGE_BYTES, bytes, next, k ? 0 : count);
+    }
   }
 }
 
@@ -232,7 +239,7 @@ typedef struct loop_task_s {
   const pd_loop_t* loop;
   int64_t tasks;
   const tt_k_stream_t* stream;
-  uint32_t store;
+  uint32_t stores[TT_TILE_STREAMS], store_count;
 } loop_task_t;
 
 // Large results that are not written over an operand: its lines are in the cache already.
@@ -240,21 +247,20 @@ static void choose_stream(loop_task_t* task) {
   const pd_loop_t* l = task->loop;
   if (l->mode == PD_MODE_BLOCK) return;
   const pd_access_t* accesses = PD_AT(task->plan->bytes, l->accesses_at, pd_access_t);
-  uint32_t stores = 0;
-  for (uint32_t i = 0; i < l->access_count; ++i) {
-    if (!accesses[i].store) continue;
-    task->store = i;
-    ++stores;
+  for (uint32_t s = 0; s < l->access_count; ++s) {
+    const pd_access_t* store = &accesses[s];
+    if (!store->store || !store->direct || task->store_count == TT_TILE_STREAMS) continue;
+    int64_t tile_bytes = (int64_t)l->tile_rows * l->tile_cols * store->esize;
+    if (l->mode == PD_MODE_ROWS && tile_bytes > TT_TILE_STAGE_BYTES) continue;
+    const char* out = (const char*)task->bases[store->buffer] + store->offset;
+    bool over = false;
+    for (uint32_t i = 0; i < l->access_count; ++i)
+      over = over || (i != s && (const char*)task->bases[accesses[i].buffer] + accesses[i].offset == out);
+    const tt_k_stream_t* stream = over ? NULL : tt_k_stream(l->elems * store->esize);
+    if (!stream) continue;
+    task->stream = stream;
+    task->stores[task->store_count++] = s;
   }
-  const pd_access_t* store = &accesses[task->store];
-  if (stores != 1 || !store->direct) return;
-  int64_t tile_bytes = (int64_t)l->tile_rows * l->tile_cols * store->esize;
-  if (l->mode == PD_MODE_ROWS && tile_bytes > STAGE_BYTES) return;
-  const char* out = (const char*)task->bases[store->buffer] + store->offset;
-  for (uint32_t i = 0; i < l->access_count; ++i) {
-    if (i != task->store && (const char*)task->bases[accesses[i].buffer] + accesses[i].offset == out) return;
-  }
-  task->stream = tt_k_stream(l->elems * store->esize);
 }
 
 static void run_tiles(const loop_task_t* task, int64_t begin, int64_t end) {
@@ -262,9 +268,10 @@ static void run_tiles(const loop_task_t* task, int64_t begin, int64_t end) {
   char slots[PD_SLOT_BYTES] TT_ALIGNED(64);
   tt_tile_t t;
   tt_tile_begin(&t, task->plan, task->bases, l, slots);
-  char stage[STAGE_BYTES] TT_ALIGNED(64);
+  char stage[TT_TILE_STREAMS * TT_TILE_STAGE_BYTES] TT_ALIGNED(64);
   t.stream = task->stream;
-  t.store = task->store;
+  t.store_count = task->store_count;
+  memcpy(t.stores, task->stores, sizeof t.stores);
   t.stage = stage;
   int64_t n = t.dims[l->rank - 1];
   if (l->mode == PD_MODE_BLOCK) {

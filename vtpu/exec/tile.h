@@ -5,12 +5,15 @@
 //     direct access, the element itself in a buffer;
 //  T2 results depend on the plan alone: neither the split into tasks nor the thread count changes a bit;
 //  T3 nothing here fails or allocates; slots lie on the stack of the worker;
-//  T4 a streamed store's register is `stage`, copied out past the caches when the tile is done.
+//  T4 a streamed store's register is its part of `stage`, copied out past the caches when the tile is done.
 #ifndef TT_VTPU_EXEC_TILE_H_
 #define TT_VTPU_EXEC_TILE_H_
 
 #include "compile/plan_load.h"
 #include "kernels/stream.h"
+
+#define TT_TILE_STREAMS 4
+#define TT_TILE_STAGE_BYTES 16384     // a tile of mode ROWS has 1024 elements at most
 
 typedef struct tt_tile_s {
   const tt_plan_t* plan;
@@ -25,8 +28,8 @@ typedef struct tt_tile_s {
   char* at[PD_MAX_ACCESSES];          // first element of the current tile
   void* regs[PD_MAX_REGS];
   const tt_k_stream_t* stream;        // NULL: stores go straight to memory
-  uint32_t store;                     // the streamed access
-  char* stage;
+  uint32_t stores[TT_TILE_STREAMS], store_count;   // the streamed accesses
+  char* stage;                        // TT_TILE_STAGE_BYTES for each of them
 } tt_tile_t;
 
 // `slots`: PD_SLOT_BYTES, 64-byte aligned, alive as long as the tile.
