@@ -111,34 +111,70 @@ static V resize_gather(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int6
              MUL(second, line_of(L, weight + out, out, dim, second)));
 }
 
-// Along `dim` by the [out, in] matrix, or its transpose for gradients.
-static V resize_matrix(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int64_t in, int64_t out,
-                       bool align, double scale, bool transposed) {
+// The [out, in] matrix of the weights; *most is the largest that a sum of weights of one place reaches.
+static double* weight_matrix(tt_lower_t* L, resize_mode_t mode, int64_t in, int64_t out, bool align,
+                             double scale, double* most) {
   double* matrix = tt_arena_alloc_array(L->scratch, (size_t)(in * out), sizeof(*matrix));
-  if (!matrix) return no_memory(L);
+  if (!matrix) return (void*)no_memory(L);
+  *most = 0;
   for (int64_t o = 0; o < out; ++o) {
     int64_t at[4];
-    double w[4];
+    double w[4], *row = matrix + o * in;
     if (mode == LINEAR_AA || mode == CUBIC_AA) {
-      row_aa(mode, o, in, out, align, scale, matrix + o * in);
+      row_aa(mode, o, in, out, align, scale, row);
+      for (int64_t i = 0; i < in; ++i) *most = TT_MAX(*most, row[i]);
       continue;
     }
     int count = neighbours(mode, o, in, out, align, scale, at, w);
-    for (int k = 0; k < count; ++k) matrix[o * in + at[k]] += w[k];
+    for (int k = 0; k < count; ++k) {
+      row[at[k]] += w[k];
+      *most = TT_MAX(*most, row[at[k]]);
+    }
   }
+  return matrix;
+}
+
+// Along `dim` by the [out, in] matrix, or its transpose for gradients.
+static V resize_matrix(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int64_t in, int64_t out,
+                       bool align, double scale, bool transposed) {
+  double most, *matrix = weight_matrix(L, mode, in, out, align, scale, &most);
+  if (!matrix || !x) return NULL;
   tt_dim_t dims[2] = {out, in};
-  V weights = x ? tt_lx_constant(L, tt_lx_dtype(x), 2, dims, matrix) : NULL;
+  V weights = tt_lx_constant(L, tt_lx_dtype(x), 2, dims, matrix);
   return tt_lx_matrix_along(L, x, dim, weights, transposed);
+}
+
+// Bytes (as i32) along `dim`, with PyTorch's integer weights: as many fractional bits as fit 16 bits, rounded to bytes
+// after each dimension.
+static V resize_bytes(tt_lower_t* L, V x, int64_t dim, resize_mode_t mode, int64_t in, int64_t out,
+                      bool align, double scale) {
+  double most, *matrix = weight_matrix(L, mode, in, out, align, scale, &most);
+  int32_t* whole = tt_arena_alloc_array(L->scratch, (size_t)(in * out), sizeof(*whole));
+  if (!matrix || !whole) return matrix ? no_memory(L) : NULL;
+  int bits = 0;
+  while (bits < 22 && (int)(0.5 + most * (double)(1 << (bits + 1))) < 1 << 15) ++bits;
+  for (int64_t i = 0; i < in * out; ++i)
+    whole[i] = (int32_t)(matrix[i] * (double)(1 << bits) + (matrix[i] < 0 ? -0.5 : 0.5));
+  tt_dim_t dims[2] = {out, in};
+  V weights = tt_b_constant(L->b, tt_b_type(L->b, TT_DTYPE_S32, 2, dims), whole, false);
+  V sum = tt_lx_matrix_along(L, x, dim, weights, false);
+  if (bits) sum = ADD(sum, tt_lx_splat_i64(L, sum, (int64_t)1 << (bits - 1)));
+  sum = TT_B2(SHIFT_RIGHT_ARITHMETIC, sum, tt_lx_splat_i64(L, sum, bits));
+  return tt_b_clamp(L->b, tt_lx_splat_i64(L, sum, 0), sum, tt_lx_splat_i64(L, sum, 255));
 }
 
 // Scale arguments start at `scale_arg`, one a spatial dimension.
 static void resize(tt_lower_t* L, resize_mode_t mode, int n, bool has_align) {
   V input = tt_l_tensor(L, 0), x = input && tt_dtype_is_float(tt_lx_dtype(input)) ? UP(input) : input;
-  // bytes are interpolated in f32, rounded and cut to their range
-  bool bytes = mode >= LINEAR && input && !tt_dtype_is_float(tt_lx_dtype(input));
-  if (bytes) x = CAST(input, TT_DTYPE_F32);
   tt_i64s_t sizes = tt_l_ints(L, 1);
   if (!x) return;
+  bool bytes = mode >= LINEAR && !tt_dtype_is_float(tt_lx_dtype(input));
+  if (bytes && (tt_lx_dtype(input) != TT_DTYPE_U8 || n != 2)) {
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"upsample%dd\" not implemented for '%s'", n,
+                    tt_lx_torch_name(tt_lx_dtype(input)));
+    return;
+  }
+  if (bytes) x = CAST(input, TT_DTYPE_S32);
   if (tt_lx_rank(x) != n + 2 || sizes.size != (size_t)n) {
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
                     "It is expected output_size equals to %d, but got size %zu (input rank %lld)", n,
@@ -147,7 +183,8 @@ static void resize(tt_lower_t* L, resize_mode_t mode, int n, bool has_align) {
   }
   bool align = has_align && tt_l_bool(L, 2, false);
   if (mode == NEAREST && n > 1 && (L->args[0].tensor.is_strided || tt_lx_size(x, 1) == 1)) mode = NEAREST_WHOLE;
-  for (int i = 0; i < n && x; ++i) {
+  for (int k = 0; k < n && x; ++k) {
+    int i = bytes ? n - 1 - k : k;  // bytes: the last first, as rounding follows each
     double scale = tt_l_float(L, (has_align ? 3u : 2u) + (uint32_t)i, 0);
     int64_t in = tt_lx_static_size(L, x, 2 + i);
     if (in < 1 || sizes.data[i] < 1) {
@@ -157,10 +194,13 @@ static void resize(tt_lower_t* L, resize_mode_t mode, int n, bool has_align) {
           (long long)in, (long long)sizes.data[i]);
       return;
     }
+    if (bytes) {
+      if (in != sizes.data[i]) x = resize_bytes(L, x, 2 + i, mode, in, sizes.data[i], align, scale);
+      continue;
+    }
     x = mode >= CUBIC ? resize_matrix(L, x, 2 + i, mode, in, sizes.data[i], align, scale, false)
                       : resize_gather(L, x, 2 + i, mode, sizes.data[i], align, scale);
   }
-  if (bytes && x) x = tt_b_clamp(L->b, K(x, 0), tt_b_unary(L->b, TT_OP_ROUND_NEAREST_EVEN, x), K(x, 255));
   tt_l_return(L, x ? CAST(x, tt_lx_dtype(input)) : NULL);
 }
 
