@@ -120,3 +120,41 @@ def test_pdist_of_few_rows():
     for shape in ((0, 3), (1, 3), (3, 0)):
         cpu = torch.nn.functional.pdist(torch.zeros(shape))
         assert torch.equal(torch.nn.functional.pdist(torch.zeros(shape, device="tpu")).cpu(), cpu)
+
+
+def test_lu_solve_checks_its_arguments():
+    factors, pivots = torch.linalg.lu_factor(torch.eye(3, device="tpu"))
+    wrong = {
+        "at least 2 dimensions": (factors, pivots, torch.tensor(1.0)),
+        "Incompatible shapes": (factors, pivots, torch.zeros(0, 4)),
+        "must have at least 2": (factors[0, 0], pivots, torch.zeros(3, 1)),
+        "torch.int32": (factors, pivots.bool(), torch.zeros(3, 1)),
+        "Number of pivots": (factors, pivots[0], torch.zeros(3, 1)),
+        "must be between 1 and": (factors, pivots + 100, torch.zeros(3, 1)),
+    }
+    for text, (a, p, b) in wrong.items():
+        with pytest.raises(RuntimeError, match=text):
+            torch.linalg.lu_solve(a, p, b.to("tpu"))
+
+
+SHAPES = [
+    lambda d: torch.linalg.solve(torch.eye(3, device=d), torch.zeros(2, 2, device=d)),
+    lambda d: torch.linalg.solve_triangular(torch.eye(3, device=d), torch.zeros(2, 2, device=d), upper=True),
+    lambda d: torch.linalg.solve_triangular(torch.eye(3, device=d), torch.zeros(2, 2, device=d), upper=True, left=False),
+    lambda d: torch.cholesky_solve(torch.zeros(2, 2, device=d), torch.eye(3, device=d)),
+    lambda d: torch.linalg.ldl_solve(torch.eye(3, device=d), torch.ones(3, dtype=torch.int32, device=d),
+                                     torch.zeros(2, 2, device=d)),
+    lambda d: torch.linalg.householder_product(torch.zeros(2, 3, device=d), torch.zeros(2, device=d)),
+    lambda d: torch.linalg.householder_product(torch.zeros(3, 2, device=d), torch.zeros(3, device=d)),
+    lambda d: torch.geqrf(torch.zeros(3, device=d)),
+    lambda d: torch.lu_unpack(torch.tensor(1.0, device=d), torch.ones(3, dtype=torch.int32, device=d)),
+    lambda d: torch.linalg.lu_factor(torch.zeros(3, device=d)),
+]
+
+
+@pytest.mark.parametrize("number", range(len(SHAPES)))
+def test_shapes_that_do_not_fit(number):
+    with pytest.raises(RuntimeError):
+        SHAPES[number]("cpu")
+    with pytest.raises(RuntimeError):
+        SHAPES[number]("tpu")

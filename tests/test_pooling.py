@@ -48,3 +48,13 @@ def test_max_unpool3d():
     index[0, 0, 0, 0, 0] = 64
     with pytest.raises(RuntimeError, match="Found an invalid max index: 64"):
         torch.nn.functional.max_unpool3d(pooled.to("tpu"), index.to("tpu"), 2)
+
+
+@pytest.mark.parametrize("pool", ["adaptive_avg_pool2d", "adaptive_max_pool2d", "adaptive_avg_pool3d"])
+def test_adaptive_pool_refuses_sizes_that_cannot_be(pool):
+    op, x = getattr(torch.nn.functional, pool), torch.ones(1, 2, 4, 4, 4)[(slice(None),) * (5 if "3d" in pool else 4)]
+    x = x if "3d" in pool else x[..., 0]
+    size = (2, 2, 2**40) if "3d" in pool else (2, 2**40)
+    for device in ("cpu", "tpu"):
+        with pytest.raises(RuntimeError):
+            op(x.to(device), size)

@@ -326,3 +326,64 @@ def test_numbers_that_do_not_fit(dtype, number):
 def test_negative_integer_powers(dtype):
     for exponent in (-1, -5, 4, 5):
         alike(lambda d: torch.ones(3, dtype=dtype, device=d) ** exponent)
+
+
+# ---- what one change of op_db's samples found ------------------------------------------------------
+STRICT_OUT = ["abs", "neg", "sign", "floor", "ceil", "round", "trunc", "frac", "conj_physical", "nan_to_num"]
+
+
+@pytest.mark.parametrize("name", STRICT_OUT)
+def test_out_of_another_dtype_is_refused(name):
+    for dtype in (torch.float64, torch.float16):
+        alike(lambda d: getattr(torch, name)(ramp(d, 3), out=torch.zeros(3, dtype=dtype, device=d)), text=False)
+
+
+@pytest.mark.parametrize("name", ["gelu", "silu", "hardtanh", "elu", "leaky_relu", "softplus", "hardswish"])
+def test_out_of_activations_in_another_dtype_is_refused(name):
+    op = getattr(torch.ops.aten, name)
+    alike(lambda d: op.out(ramp(d, 3), out=torch.zeros(3, dtype=torch.float64, device=d)), text=False)
+
+
+MIXED_DTYPES = [
+    lambda d: torch.addmm(ramp(d, 2, 3).double(), ramp(d, 2, 2), ramp(d, 2, 3)),
+    lambda d: torch.addmv(ramp(d, 2).double(), ramp(d, 2, 2), ramp(d, 2)),
+    lambda d: torch.addbmm(ramp(d, 2, 3).double(), ramp(d, 1, 2, 2), ramp(d, 1, 2, 3)),
+    lambda d: torch.baddbmm(ramp(d, 1, 2, 3).bool(), ramp(d, 1, 2, 2), ramp(d, 1, 2, 3)),
+    lambda d: F.nll_loss(ramp(d, 2, 2), torch.ones(2, dtype=torch.int32, device=d)),
+    lambda d: F.nll_loss(ramp(d, 2, 2), torch.ones(2, device=d)),
+    lambda d: F.nll_loss(ramp(d, 2, 2), torch.ones(2, dtype=torch.uint8, device=d)),
+    lambda d: ramp(d, 3).masked_fill(ramp(d, 3) > 1, torch.tensor(1 + 2j, device=d)),
+    lambda d: torch.ops.aten._softmax_backward_data(ramp(d, 3), ramp(d, 4), 0, torch.float32),
+]
+
+
+@pytest.mark.parametrize("number", range(len(MIXED_DTYPES)))
+def test_dtypes_and_shapes_are_checked(number):
+    alike(MIXED_DTYPES[number], text=False)
+
+
+def test_relu_keeps_the_sign_of_zero():
+    values = [-0.0, 0.0, -1.0, 2.0, math.nan, -math.inf] * 5
+    for dtype in (torch.float32, torch.bfloat16, torch.float64):
+        alike(lambda d: torch.tensor(values, dtype=dtype, device=d).relu())
+        alike(lambda d: torch.signbit(torch.tensor(values[:4], dtype=dtype, device=d).relu()))
+
+
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+def test_without_degrees_of_freedom_there_is_a_warning(name):
+    op = getattr(torch, name)
+    for _ in range(2):   # from the cache too
+        alike(lambda d: op(ramp(d, 1)))
+    alike(lambda d: op(ramp(d, 2, 3), dim=1, correction=3))
+    alike(lambda d: op(ramp(d, 2, 3), dim=1, correction=2))
+
+
+def test_batch_norm_leaves_the_statistics_of_inference_alone():
+    for device in ("cpu", "tpu"):
+        outs = [torch.empty(n, device=device) for n in (0, 7, 3)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = torch.ops.aten.native_batch_norm.out(
+                ramp(device, 2, 3), None, None, torch.zeros(3, device=device), torch.ones(3, device=device), False, 0.1,
+                1e-5, out=outs[0], save_mean=outs[1], save_invstd=outs[2])
+        assert [t.shape[0] for t in result] == [2, 7, 3]

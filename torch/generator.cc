@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "shim.h"
+#include "tt/warn.h"
 
 namespace tpu {
 namespace {
@@ -114,6 +115,7 @@ void reserve_random(void* generator, int device, uint64_t words, uint64_t* seed,
 namespace {
 [[maybe_unused]] const bool g_reserve = [] {
   tt_set_reserve_random(&reserve_random);
+  tt_set_warn([](const char* message) { TORCH_WARN(message); });
   return true;
 }();
 }   // namespace

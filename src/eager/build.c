@@ -328,6 +328,7 @@ static tt_status_t make_program(tt_build_t* build, const outputs_t* outputs, con
   program->outputs = (tt_output_t*)((char*)block + head + params);
   program->results = (tt_eager_result_t*)((char*)block + head + params + outs);
   program->random_words = build->random_words;
+  program->warning = build->warning;
   if (build->param_count) memcpy(program->params, build->params, build->param_count * sizeof(tt_param_t));
   if (outputs->count) memcpy(program->outputs, outputs->outputs, outputs->count * sizeof(tt_output_t));
   if (build->result_count)

@@ -36,6 +36,7 @@ typedef struct tt_build_s {
   uint32_t result_count, result_capacity;
   tt_value_t *seed, *offset;
   uint64_t random_words;
+  const char* warning;  // of every call of the program; NULL: none
 } tt_build_t;
 
 tt_status_t tt_build_begin(tt_build_t* build, tt_frame_t* frame) TT_MUST_USE;

@@ -18,6 +18,7 @@
 #include "lower/lower.h"
 #include "lower/util.h"
 #include "program/program.h"
+#include "tt/warn.h"
 
 static _Atomic int64_t hits, misses, build_ns;
 
@@ -179,6 +180,21 @@ static const char* c_type_name(tt_dtype_t dtype) {
   }
 }
 
+// Pointwise ops whose out= must have the result's dtype.
+static bool out_must_match(const tt_aten_entry_t* entry) {
+  static const char* const names[] = {
+      "abs.out",        "neg.out",          "sign.out",       "sgn.out",         "floor.out",
+      "ceil.out",       "round.out",        "trunc.out",      "frac.out",        "bitwise_not.out",
+      "gelu.out",       "silu.out",         "mish.out",       "hardtanh.out",    "hardsigmoid.out",
+      "hardswish.out",  "elu.out",          "leaky_relu.out", "softplus.out",    "softshrink.out",
+      "hardshrink.out", "clamp_min.out",    "clamp_max.out",  "lerp.Tensor_out", "where.self_out",
+      "nan_to_num.out", "conj_physical.out"};
+  for (size_t i = 0; i < TT_ARRAY_LENGTH(names); ++i) {
+    if (strcmp(entry->info.out, names[i]) == 0) return true;
+  }
+  return false;
+}
+
 // out= of an op that is not pointwise must have the result's dtype, apart from these families, which cast.
 static bool out_may_cast(const tt_aten_entry_t* entry) {
   static const char* const families[] = {
@@ -198,6 +214,10 @@ static tt_status_t check_out_dtype(const tt_aten_entry_t* entry, tt_dtype_t resu
   if (!can_cast(result, out)) {
     return tt_status_create(TT_INVALID_ARGUMENT, "result type %s can't be cast to the desired output type %s",
                             tt_lx_torch_name(result), tt_lx_torch_name(out));
+  }
+  if (entry && out_must_match(entry)) {
+    return tt_status_create(TT_INVALID_ARGUMENT, "Found dtype %s but expected %s", tt_lx_torch_name(out),
+                            tt_lx_torch_name(result));
   }
   if (!entry || out_may_cast(entry)) return TT_OK_STATUS;
   return tt_status_create(TT_INVALID_ARGUMENT, "Expected out tensor to have dtype %s, but got %s instead",
@@ -318,6 +338,7 @@ static tt_status_t lower_call(tt_build_t* build, int sized_phase, uint32_t sized
   L->self = &lowering;
   fill_out_dtypes(L, build->frame);
   TT_RETURN_IF_ERROR(run_lowering(&lowering, sized_phase, sized_count, sized));
+  build->warning = L->warning;
   if (entry && (entry->info.flags & TT_ATEN_SIZED) && sized_phase == 0) {
     if (L->result_count == 1 && L->results[0].kind == TT_RESULT_TENSOR)
       tt_build_result(build, L->results[0].value, NULL);
@@ -401,7 +422,15 @@ static tt_status_t read_sizes(tt_frame_t* frame, uint32_t value_args, uint32_t* 
   return status;
 }
 
-static tt_status_t execute(tt_frame_t* frame, tt_result_t* results, uint32_t capacity, uint32_t* out_count) {
+static _Atomic(tt_warn_t) warn_callback;
+
+void tt_set_warn(tt_warn_t warn) {
+  // release: what the callback reads was written before it was set
+  atomic_store_explicit(&warn_callback, warn, memory_order_release);
+}
+
+static tt_status_t execute(tt_frame_t* frame, tt_result_t* results, uint32_t capacity, uint32_t* out_count,
+                           const char** out_warning) {
   const tt_call_t* call = frame->call;
   const tt_aten_entry_t* entry = call->op == TT_EAGER_OP_COPY ? NULL : tt_aten_entry(call->op);
   if (TT_UNLIKELY(!entry && call->op != TT_EAGER_OP_COPY)) {
@@ -421,7 +450,10 @@ static tt_status_t execute(tt_frame_t* frame, tt_result_t* results, uint32_t cap
                               program->result_count);
   }
   if (tt_status_is_ok(status)) status = tt_eager_program_run(program, frame, results);
-  if (tt_status_is_ok(status)) *out_count = program->result_count;
+  if (tt_status_is_ok(status)) {
+    *out_count = program->result_count;
+    *out_warning = program->warning;
+  }
   tt_eager_program_release(program);
   return status;
 }
@@ -431,12 +463,17 @@ tt_status_t tt_call_execute(const tt_call_t* call, tt_result_t* results, uint32_
   tt_engine_t* engine = NULL;
   tt_engine_device_t* device = NULL;
   tt_frame_t* frame = NULL;
+  const char* warning = NULL;
   *out_count = 0;
   TT_RETURN_IF_ERROR(tt_engine_device(call->device, &engine, &device));
   TT_RETURN_IF_ERROR(tt_frame_begin(engine, call->device, &frame));
   tt_status_t status = tt_frame_gather_call(frame, call);
-  if (tt_status_is_ok(status)) status = execute(frame, results, capacity, out_count);
+  if (tt_status_is_ok(status)) status = execute(frame, results, capacity, out_count, &warning);
   tt_frame_end(frame);
+  if (TT_UNLIKELY(warning != NULL)) {
+    tt_warn_t warn = atomic_load_explicit(&warn_callback, memory_order_acquire);
+    if (warn) warn(warning);
+  }
   if (TT_UNLIKELY(!tt_status_is_ok(status))) status = tt_describe_error(status, call);
   return status;
 }

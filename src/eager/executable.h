@@ -50,6 +50,7 @@ typedef struct tt_eager_program_s {
   tt_output_t* outputs;
   tt_eager_result_t* results;
   uint64_t random_words;
+  const char* warning;  // a constant; NULL: none
 } tt_eager_program_t;
 
 void tt_eager_program_retain(void* program);

@@ -33,6 +33,15 @@ static V slope_of(tt_lower_t* L, V d, V r, double p) {
 // x1 [.., P, M], x2 [.., R, M]: differences [.., P, R, M].
 static V differences(tt_lower_t* L, V x1, V x2) {
   if (!x1 || !x2) return NULL;
+  V both[2] = {x1, x2};
+  for (int i = 0; i < 2; ++i) {
+    tt_dtype_t dtype = tt_lx_dtype(both[i]);
+    if ((dtype == TT_DTYPE_F32 || dtype == TT_DTYPE_F64) && dtype == tt_lx_dtype(x1)) continue;
+    return tt_builder_fail(
+        L->b, dtype == TT_DTYPE_F32 || dtype == TT_DTYPE_F64 ? TT_INVALID_ARGUMENT : TT_UNIMPLEMENTED,
+        "\"cdist\" not implemented for '%s' (the other input is %s)", tt_lx_torch_name(dtype),
+        tt_lx_torch_name(tt_lx_dtype(both[1 - i])));
+  }
   V values[2] = {tt_lx_unsqueeze(L, x1, tt_lx_rank(x1) - 1), tt_lx_unsqueeze(L, x2, tt_lx_rank(x2) - 2)};
   tt_lx_broadcast(L, 2, values, TT_DTYPE_INVALID);
   return SUB(values[0], values[1]);
@@ -54,23 +63,24 @@ TT_LOWERING(cdist_backward) {
 
 // ---- pairs of one set --------------------------------------------------------------------------
 
-// The rows of each pair i < j of n, in order: constants [n (n - 1) / 2].
+// The rows of each pair i < j of n, in order: i64 [n (n - 1) / 2].
 static bool pairs_of(tt_lower_t* L, int64_t n, V* first, V* second) {
-  int64_t count = n < 2 ? 0 : n * (n - 1) / 2, at = 0;
-  int64_t* rows = tt_arena_alloc_array(L->scratch, (size_t)TT_MAX(2 * count, 1), sizeof *rows);
-  if (!rows) {
+  int64_t count = n < 2 ? 0 : n * (n - 1) / 2;
+  int64_t* begin = tt_arena_alloc_array(L->scratch, (size_t)TT_MAX(n, 1), sizeof *begin);
+  if (!begin) {
     tt_builder_fail(L->b, TT_RESOURCE_EXHAUSTED, "out of host memory");
     return false;
   }
-  for (int64_t i = 0; i < n; ++i) {
-    for (int64_t j = i + 1; j < n; ++j, ++at) {
-      rows[at] = i;
-      rows[count + at] = j;
-    }
+  for (int64_t i = 0; i < n; ++i) begin[i] = i * (2 * n - i - 1) / 2;  // the first pair of row i
+  V place = tt_b_iota(L->b, tt_b_type(L->b, TT_DTYPE_S64, 1, &count), 0);
+  if (count == 0) {
+    *first = *second = place;
+    return place != NULL;
   }
-  *first = tt_b_i64s(L->b, (size_t)count, rows);
-  *second = tt_b_i64s(L->b, (size_t)count, rows + count);
-  return *first && *second;
+  V begins = tt_b_i64s(L->b, (size_t)n, begin), row = tt_lx_search_sorted(L, begins, place, true);
+  *first = SUB(row, tt_lx_splat_i64(L, row, 1));
+  *second = ADD(SUB(place, tt_lx_take_rows(L, begins, *first)), row);
+  return tt_builder_ok(L->b);
 }
 static bool pdist_input(tt_lower_t* L, V x) {
   if (!x) return false;
@@ -84,7 +94,7 @@ static bool pdist_input(tt_lower_t* L, V x) {
 TT_LOWERING(pdist_forward) {
   V x = tt_l_tensor(L, 0), first, second;
   if (!pdist_input(L, x) || !pairs_of(L, tt_lx_static_size(L, x, 0), &first, &second)) return;
-  V d = SUB(tt_lx_take(L, x, 0, first), tt_lx_take(L, x, 0, second));
+  V d = SUB(tt_lx_take_rows(L, x, first), tt_lx_take_rows(L, x, second));
   tt_l_return(L, norm_of(L, d, tt_l_float(L, 1, 2)));
 }
 // (grad, self, p, pdist)
@@ -92,7 +102,7 @@ TT_LOWERING(pdist_backward) {
   V grad = tt_l_tensor(L, 0), x = tt_l_tensor(L, 1), dist = tt_l_tensor(L, 3), first, second;
   if (!grad || !dist || !pdist_input(L, x) || !pairs_of(L, tt_lx_static_size(L, x, 0), &first, &second))
     return;
-  V d = SUB(tt_lx_take(L, x, 0, first), tt_lx_take(L, x, 0, second));
+  V d = SUB(tt_lx_take_rows(L, x, first), tt_lx_take_rows(L, x, second));
   V r = tt_lx_broadcast_like(L, tt_lx_unsqueeze(L, dist, 1), d),
     g = tt_lx_broadcast_like(L, tt_lx_unsqueeze(L, grad, 1), d);
   V part = MUL(g, slope_of(L, d, r, tt_l_float(L, 2, 2)));

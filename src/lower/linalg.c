@@ -112,9 +112,30 @@ static V solve_triangular(tt_lower_t* L, V a, V b, bool left, bool upper, bool u
   return op ? &op->results[0] : NULL;
 }
 
+// Whether matrices b have the rows (left false: columns) of the square matrices a.
+static bool same_rows(tt_lower_t* L, V a, V b, bool left, const char* name) {
+  if (!a || !b) return false;
+  int64_t n = tt_lx_size(a, tt_lx_rank(a) - 1), rank = tt_lx_rank(b);
+  if (rank < 2) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s: The input tensor B must have at least 2 dimensions.",
+                    name);
+    return false;
+  }
+  if (tt_lx_size(b, rank - (left ? 2 : 1)) == n) return true;
+  tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                  "%s: Incompatible shapes of A and B for the equation %s (%lldx%lld and %lldx%lld)", name,
+                  left ? "AX = B" : "XA = B", (long long)n, (long long)n, (long long)tt_lx_size(b, rank - 2),
+                  (long long)tt_lx_size(b, rank - 1));
+  return false;
+}
 // Broadcasts the batch dimensions of both to their common shape.
 static void broadcast_batches(tt_lower_t* L, V* a, V* b) {
   if (!*a || !*b) return;
+  if (tt_lx_rank(*a) < 2 || tt_lx_rank(*b) < 2) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "expected batches of matrices, got %lld and %lld dimensions",
+                    (long long)tt_lx_rank(*a), (long long)tt_lx_rank(*b));
+    return;
+  }
   V values[2] = {*a, *b};
   tt_dim_t batch[TT_MAX_RANK];
   size_t rank = 0, rank_a = (*a)->type->rank - 2, rank_b = (*b)->type->rank - 2;
@@ -177,7 +198,7 @@ static V cholesky_solve(tt_lower_t* L, V b, V factor, bool upper) {
 }
 TT_LOWERING(cholesky_solve_helper) {
   V b = tt_l_tensor(L, 0), factor = tt_l_tensor(L, 1);
-  if (!square(L, factor, "cholesky_solve")) return;
+  if (!square(L, factor, "cholesky_solve") || !same_rows(L, factor, b, true, "cholesky_solve")) return;
   broadcast_batches(L, &factor, &b);
   tt_l_return(L, cholesky_solve(L, b, factor, tt_l_bool(L, 2, false)));
 }
@@ -196,6 +217,11 @@ typedef struct lu_s {
 
 static bool lu(tt_lower_t* L, V a, const char* name, lu_t* out) {
   memset(out, 0, sizeof(*out));
+  if (a && tt_lx_rank(a) < 2) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s: The input tensor A must have at least 2 dimensions.",
+                    name);
+    return false;
+  }
   if (!a || !float_or_complex(L, a, name)) return false;
   int64_t rank = tt_lx_rank(a);
   if (rank < 2) {
@@ -354,9 +380,40 @@ static V permutation_of(tt_lower_t* L, V pivots, int64_t m) {
   return &op->results[1];
 }
 
+static bool lu_pivots(tt_lower_t* L, V factors, V pivots, const char* name) {
+  int64_t rank = tt_lx_rank(factors);
+  if (tt_lx_dtype(pivots) != TT_DTYPE_S32) {
+    tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "%s: LU_pivots is expected to be a contiguous tensor of torch.int32 dtype. "
+        "Note: this function is intended to be used with the output produced by torch.linalg.lu_factor",
+        name);
+    return false;
+  }
+  int64_t k = TT_MIN(tt_lx_size(factors, rank - 2), tt_lx_size(factors, rank - 1));
+  bool fits = tt_lx_rank(pivots) == rank - 1 && tt_lx_size(pivots, rank - 2) == k;
+  for (int64_t i = 0; fits && i < rank - 2; ++i) fits = tt_lx_size(pivots, i) == tt_lx_size(factors, i);
+  if (!fits) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "%s: Number of pivots per batch should be same as the dimension of the matrix", name);
+    return false;
+  }
+  tt_lx_check_range(L, pivots, 1, tt_lx_size(factors, rank - 2) + 1, TT_INVALID_ARGUMENT,
+                    "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive, but one is {0}. "
+                    "Did you properly pass the result of lu_factor?");
+  return true;
+}
+
 TT_LOWERING(lu_unpack) {
   V f = tt_l_tensor(L, 0), pivots = tt_l_tensor(L, 1);
   if (!f || !pivots) return;
+  if (tt_lx_rank(f) < 2) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "torch.lu_unpack: Expected tensor with 2 or more dimensions. Got a tensor of %lld",
+                    (long long)tt_lx_rank(f));
+    return;
+  }
+  if (tt_l_bool(L, 3, true) && !lu_pivots(L, f, pivots, "torch.lu_unpack")) return;
   tt_dtype_t dtype = tt_lx_dtype(f);
   if (tt_l_bool(L, 3, true))
     tt_l_return(L, permutation_matrix(L, permutation_of(L, pivots, tt_lx_size(f, tt_lx_rank(f) - 2)), dtype));
@@ -369,7 +426,10 @@ TT_LOWERING(lu_unpack) {
 // (LU, pivots, B, left, adjoint)
 TT_LOWERING(linalg_lu_solve) {
   V f = tt_l_tensor(L, 0), pivots = tt_l_tensor(L, 1), b = tt_l_tensor(L, 2);
-  if (!square(L, f, "linalg.lu_solve") || !b || !pivots) return;
+  if (!square(L, f, "linalg.lu_solve") || !pivots ||
+      !same_rows(L, f, b, tt_l_bool(L, 3, true), "linalg.lu_solve"))
+    return;
+  if (!lu_pivots(L, f, pivots, "linalg.lu_solve")) return;
   V permutation = tt_lx_unsqueeze(L, permutation_of(L, pivots, tt_lx_size(f, tt_lx_rank(f) - 2)),
                                   tt_lx_rank(pivots));  // as a matrix, to broadcast along
   broadcast_batches(L, &f, &b);
@@ -397,6 +457,7 @@ TT_LOWERING(linalg_solve_ex) {
   if (tt_l_bool(L, 3, false))
     check_info(L, f.info, "torch.linalg.solve: The solver failed because the input matrix is singular.");
   V right = vector ? tt_lx_unsqueeze(L, b, tt_lx_rank(b)) : b;
+  if (!same_rows(L, a, right, left, "linalg.solve")) return;
   V factors = f.factors, permutation = tt_lx_unsqueeze(L, f.permutation, tt_lx_rank(f.permutation));
   broadcast_batches(L, &factors, &right);
   broadcast_batches(L, &factors, &permutation);
@@ -467,7 +528,9 @@ TT_LOWERING(linalg_slogdet) {
 // (self, B, upper, left, unitriangular)
 TT_LOWERING(linalg_solve_triangular) {
   V a = tt_l_tensor(L, 0), b = tt_l_tensor(L, 1);
-  if (!square(L, a, "linalg.solve_triangular") || !b) return;
+  if (!square(L, a, "linalg.solve_triangular") ||
+      !same_rows(L, a, b, tt_l_bool(L, 3, true), "linalg.solve_triangular"))
+    return;
   broadcast_batches(L, &a, &b);
   tt_l_return(L, solve_triangular(L, a, b, tt_l_bool(L, 3, true), tt_l_bool(L, 2, false),
                                   tt_l_bool(L, 4, false), "NO_TRANSPOSE"));
@@ -475,7 +538,7 @@ TT_LOWERING(linalg_solve_triangular) {
 // (B, A, upper, transpose, unitriangular) -> (solution, A)
 TT_LOWERING(triangular_solve) {
   V b = tt_l_tensor(L, 0), a = tt_l_tensor(L, 1);
-  if (!square(L, a, "triangular_solve") || !b) return;
+  if (!square(L, a, "triangular_solve") || !same_rows(L, a, b, true, "triangular_solve")) return;
   broadcast_batches(L, &a, &b);
   tt_l_return(L, solve_triangular(L, a, b, true, tt_l_bool(L, 2, true), tt_l_bool(L, 4, false),
                                   tt_l_bool(L, 3, false) ? "TRANSPOSE" : "NO_TRANSPOSE"));
@@ -512,7 +575,12 @@ TT_LOWERING(linalg_qr) {
 }
 TT_LOWERING(geqrf) {
   V a = tt_l_tensor(L, 0);
-  if (!a || tt_lx_rank(a) < 2 || !float_or_complex(L, a, "geqrf")) return;
+  if (!a) return;
+  if (tt_lx_rank(a) < 2) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "torch.geqrf: input must have at least 2 dimensions.");
+    return;
+  }
+  if (!float_or_complex(L, a, "geqrf")) return;
   int64_t rank = tt_lx_rank(a), m = tt_lx_size(a, rank - 2), n = tt_lx_size(a, rank - 1), k = TT_MIN(m, n);
   const int64_t matrix[2] = {m, n};
   result_t results[2] = {shaped(a, tt_lx_dtype(a), 2, matrix), shaped(a, tt_lx_dtype(a), 1, &k)};
@@ -523,8 +591,24 @@ TT_LOWERING(geqrf) {
 }
 TT_LOWERING(linalg_householder_product) {
   V operands[2] = {tt_l_tensor(L, 0), tt_l_tensor(L, 1)};
-  if (!operands[0] || !operands[1] || tt_lx_rank(operands[0]) < 2) return;
-  int64_t rank = tt_lx_rank(operands[0]);
+  if (!operands[0] || !operands[1]) return;
+  int64_t rank = tt_lx_rank(operands[0]), m = 0, n = 0, k = 0;
+  bool fits = rank >= 2 && tt_lx_rank(operands[1]) == rank - 1;
+  if (fits) {
+    m = tt_lx_size(operands[0], rank - 2);
+    n = tt_lx_size(operands[0], rank - 1);
+    k = tt_lx_size(operands[1], rank - 2);
+  }
+  for (int64_t i = 0; fits && i < rank - 2; ++i)
+    fits = tt_lx_size(operands[0], i) == tt_lx_size(operands[1], i);
+  if (!fits || m < n || n < k || tt_lx_dtype(operands[0]) != tt_lx_dtype(operands[1])) {
+    tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "torch.linalg.householder_product: input [.., m, n] with m >= n and tau [.., k] of its dtype with "
+        "n >= k are needed, got m %lld, n %lld, k %lld",
+        (long long)m, (long long)n, (long long)k);
+    return;
+  }
   const int64_t matrix[2] = {tt_lx_size(operands[0], rank - 2), tt_lx_size(operands[0], rank - 1)};
   result_t result = shaped(operands[0], tt_lx_dtype(operands[0]), 2, matrix);
   tt_op_t* op = call(L, "tt.orgqr", 2, operands, 1, &result, 0, NULL);
@@ -627,7 +711,9 @@ TT_LOWERING(linalg_ldl_factor_ex) {
 // (LD, pivots, B, hermitian)
 TT_LOWERING(linalg_ldl_solve) {
   V ld = tt_l_tensor(L, 0), pivots = tt_l_tensor(L, 1), b = tt_l_tensor(L, 2);
-  if (!square(L, ld, "torch.linalg.ldl_solve") || !pivots || !b) return;
+  if (!square(L, ld, "torch.linalg.ldl_solve") || !pivots ||
+      !same_rows(L, ld, b, true, "torch.linalg.ldl_solve"))
+    return;
   int64_t n = tt_lx_static_size(L, ld, tt_lx_rank(ld) - 1);
   tt_lx_check_range(L, pivots, -n, n + 1, TT_INVALID_ARGUMENT,
                     "torch.linalg.ldl_solve: the pivot {0} is out of range for LD");

@@ -160,8 +160,8 @@ static bool nll_begin(tt_lower_t* L, uint32_t x_arg, uint32_t target_arg, uint32
     weight = tt_l_tensor_or_null(L, weight_arg);
   if (!x || !target) return false;
   s->dtype = tt_lx_dtype(x);
-  if (!tt_lx_is_int(tt_lx_dtype(target))) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "expected scalar type Long but found %s",
+  if (tt_lx_dtype(target) != TT_DTYPE_S64 && tt_lx_dtype(target) != TT_DTYPE_U8) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "expected target dtype to be Long or Byte, but got %s",
                     tt_lx_torch_name(tt_lx_dtype(target)));
     return false;
   }

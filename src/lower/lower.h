@@ -75,6 +75,7 @@ struct tt_lower_s {
   tt_lresult_t results[TT_LOWER_MAX_RESULTS];
   uint32_t result_count;
   tt_arena_t* scratch;
+  const char* warning;  // set by a lowering whose call warns: a constant; the last wins
   // Mutated arguments, in any order (tt_l_write).
   tt_lwrite_t* writes;
   uint32_t write_count, write_capacity;

@@ -94,6 +94,11 @@ TT_LOWERING(native_batch_norm) {
   if (r.running_mean) tt_l_write(L, 3, 0, r.running_mean);
   if (r.running_var) tt_l_write(L, 4, 0, r.running_var);
   tt_l_return(L, r.y);
+  if (L->variant == TT_VARIANT_OUT && !tt_l_bool(L, 5, false)) {  // inference leaves the targets as they are
+    tt_l_return_none(L);
+    tt_l_return_none(L);
+    return;
+  }
   tt_l_return(L, r.mean);
   tt_l_return(L, r.invstd);
 }

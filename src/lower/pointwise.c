@@ -432,6 +432,10 @@ TT_LOWERING(masked_fill) {
         "masked_fill only supports a 0-dimensional value tensor, but got tensor with %u dimension(s).",
         value->type->rank);
   }
+  if (value && self && tt_dtype_is_complex(tt_lx_dtype(value)) && !tt_dtype_is_complex(tt_lx_dtype(self))) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "value cannot be converted to type %s without overflow",
+                    tt_lx_torch_name(tt_lx_dtype(self)));
+  }
   V values[3] = {mask, self, tt_lx_operand(L, 2, tt_lx_dtype(self))};
   tt_lx_broadcast(L, 3, values, TT_DTYPE_INVALID);
   tt_l_return(L, SEL(values[0], values[1] ? values[2] : NULL, values[1]));

@@ -32,7 +32,7 @@ TT_LOWERING(relu) {
   V x = tt_l_tensor(L, 0);
   if (tt_lx_dtype(x) == TT_DTYPE_PRED)
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "Boolean inputs not supported for relu");
-  tt_l_return(L, MAX(x, K(x, 0)));
+  tt_l_return(L, SEL(LT(x, K(x, 0)), K(x, 0), x));  // not a maximum: -0.0 and NaN stay
 }
 
 TT_LOWERING(threshold) {

@@ -305,6 +305,19 @@ TT_LOWERING(avg_pool3d_backward) { avg_pool_backward(L, 3); }
 static int64_t adaptive_begin(int64_t o, int64_t out, int64_t in) { return o * in / out; }
 static int64_t adaptive_end(int64_t o, int64_t out, int64_t in) { return ((o + 1) * in + out - 1) / out; }
 
+// Tables of weights and positions are built in host memory: one entry a place.
+#define MAX_TABLE ((int64_t)1 << 28)
+
+static bool adaptive_size(tt_lower_t* L, int64_t out, int64_t in) {
+  if (out >= 0 && out <= MAX_TABLE && out * in <= MAX_TABLE) return true;
+  tt_builder_fail(L->b, out < 0 ? TT_INVALID_ARGUMENT : TT_RESOURCE_EXHAUSTED,
+                  out < 0
+                      ? "adaptive_pool: elements of output_size must be greater than or equal to 0, got %lld"
+                      : "adaptive_pool: an output size of %lld is too large",
+                  (long long)out);
+  return false;
+}
+
 // Constant [out, in] of the averaging weights.
 static V adaptive_matrix(tt_lower_t* L, int64_t out, int64_t in, tt_dtype_t dtype) {
   double* weights = tt_arena_alloc_array(L->scratch, (size_t)TT_MAX(out * in, 1), sizeof(*weights));
@@ -333,6 +346,7 @@ static void adaptive_avg(tt_lower_t* L, int n, bool backward) {
              : sizes.size              ? sizes.data[0]
                                        : in[i];
     all_one &= out[i] == 1;
+    if (!adaptive_size(L, out[i], in[i])) return;
   }
   if (all_one) {  // global average
     double count = 1;
@@ -368,6 +382,7 @@ static void adaptive_max(tt_lower_t* L, int n) {
   for (int i = 0; i < n; ++i) {
     p.in[i] = tt_lx_static_size(L, x, p.first + i);
     p.out[i] = sizes.size == (size_t)n ? sizes.data[i] : sizes.data[0];
+    if (!adaptive_size(L, p.out[i], p.in[i])) return;
     for (int64_t o = 0; o < p.out[i]; ++o)
       rounds[i] =
           TT_MAX(rounds[i], adaptive_end(o, p.out[i], p.in[i]) - adaptive_begin(o, p.out[i], p.in[i]));

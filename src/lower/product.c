@@ -105,9 +105,14 @@ static V scale_add(tt_lower_t* L, V self, V product, uint32_t beta_arg, uint32_t
   return CAST(ADD(tt_lx_broadcast_like(L, base, product), product), result);
 }
 
-// The result's shape is the product's: self must expand to it.
-static V check_expandable(tt_lower_t* L, V self, V product) {
+// The result's shape is the product's: self must expand to it, and have the dtype of the factors.
+static V check_expandable(tt_lower_t* L, V self, V product, V factor) {
   if (!self || !product) return NULL;
+  if (factor && tt_lx_dtype(self) != tt_lx_dtype(factor)) {
+    return tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                           "self and mat2 must have the same dtype, but got %s and %s",
+                           tt_lx_torch_name(tt_lx_dtype(self)), tt_lx_torch_name(tt_lx_dtype(factor)));
+  }
   int64_t extra = tt_lx_rank(product) - tt_lx_rank(self);
   bool ok = extra >= 0;
   for (int64_t i = 0; ok && i < tt_lx_rank(self); ++i)
@@ -126,14 +131,14 @@ TT_LOWERING(addmm) {
     b = want_rank(L, tt_l_tensor(L, 2), 2, "mat2");
   tt_dtype_t dtype = tt_lx_dtype(a);
   V product = mm_checked(L, a, b, "mat1", "mat2", tt_l_accumulate(dtype));
-  tt_l_return(L, scale_add(L, check_expandable(L, self, product), product, 3, 4, dtype));
+  tt_l_return(L, scale_add(L, check_expandable(L, self, product, a), product, 3, 4, dtype));
 }
 
 TT_LOWERING(baddbmm) {
   V self = tt_l_tensor(L, 0), a = tt_l_tensor(L, 1);
   tt_dtype_t dtype = tt_lx_dtype(a);
   V product = bmm(L, a, tt_l_tensor(L, 2), tt_l_accumulate(dtype));
-  tt_l_return(L, scale_add(L, check_expandable(L, self, product), product, 3, 4, dtype));
+  tt_l_return(L, scale_add(L, check_expandable(L, self, product, a), product, 3, 4, dtype));
 }
 
 TT_LOWERING(addbmm) {
@@ -141,7 +146,7 @@ TT_LOWERING(addbmm) {
     product = bmm(L, a, tt_l_tensor(L, 2), tt_l_accumulate(tt_lx_dtype(a)));
   int64_t first = 0;
   product = product ? tt_b_reduce(L->b, TT_OP_ADD, product, 1, &first, false) : NULL;
-  tt_l_return(L, scale_add(L, check_expandable(L, self, product), product, 3, 4, tt_lx_dtype(a)));
+  tt_l_return(L, scale_add(L, check_expandable(L, self, product, a), product, 3, 4, tt_lx_dtype(a)));
 }
 
 // [M, K] x [K] -> [M]
@@ -161,7 +166,7 @@ TT_LOWERING(mv) { tt_l_return(L, mat_vec(L, tt_l_tensor(L, 0), tt_l_tensor(L, 1)
 TT_LOWERING(addmv) {
   V self = tt_l_tensor(L, 0), mat = tt_l_tensor(L, 1);
   V product = mat_vec(L, mat, tt_l_tensor(L, 2), tt_l_accumulate(tt_lx_dtype(mat)));
-  tt_l_return(L, scale_add(L, check_expandable(L, self, product), product, 3, 4, tt_lx_dtype(mat)));
+  tt_l_return(L, scale_add(L, check_expandable(L, self, product, mat), product, 3, 4, tt_lx_dtype(mat)));
 }
 
 static void dot(tt_lower_t* L, bool conjugate) {
@@ -202,7 +207,7 @@ TT_LOWERING(addr) {
     tt_l_return(L, OR(base, tt_l_scalar_is(L, 4, 0) ? K(product, 0) : product));
     return;
   }
-  tt_l_return(L, scale_add(L, check_expandable(L, self, product), product, 3, 4, dtype));
+  tt_l_return(L, scale_add(L, check_expandable(L, self, product, NULL), product, 3, 4, dtype));
 }
 
 // linear(input, weight, bias?) for graphs: input [.., K], weight [N, K].

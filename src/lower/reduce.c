@@ -403,6 +403,16 @@ static void variance(tt_lower_t* L, bool root, bool with_mean, uint32_t dim_arg,
                                         : MUL(delta, delta);
   V total = reduce(L, TT_OP_ADD, square, count, dims, keep);
   double divisor = count_of(L, x, count, dims) - correction;
+  if (divisor <= 0) {
+#define NO_FREEDOM(name)                                                                                     \
+  name                                                                                                       \
+      "(): degrees of freedom is <= 0. Correction should be strictly less than the reduction factor (input " \
+      "numel divided by output numel)."
+    L->warning = root        ? with_mean ? NO_FREEDOM("std_mean") : NO_FREEDOM("std")
+                 : with_mean ? NO_FREEDOM("var_mean")
+                             : NO_FREEDOM("var");
+#undef NO_FREEDOM
+  }
   V result = DIV(total, K(total, divisor > 0 ? divisor : 0));
   if (root) result = SQRT(result);
   tt_l_return(L, CAST(result, tt_dtype_real_part(dtype)));
@@ -494,6 +504,15 @@ TT_LOWERING(log_softmax) { softmax(L, true); }
 static void softmax_backward(tt_lower_t* L, bool log) {
   V values[2] = {tt_l_tensor(L, 0), tt_l_tensor(L, 1)};
   if (!values[0] || !values[1]) return;
+  bool same = tt_lx_rank(values[0]) == tt_lx_rank(values[1]);
+  for (int64_t d = 0; same && d < tt_lx_rank(values[0]); ++d)
+    same = tt_lx_size(values[0], d) == tt_lx_size(values[1], d);
+  if (!same) {
+    tt_builder_fail(
+        L->b, TT_INVALID_ARGUMENT,
+        "Expected tensor for argument #1 'grad' to have same size as tensor for argument #2 'output'");
+    return;
+  }
   int64_t dim = tt_l_dim(L, tt_l_int(L, 2, -1), tt_lx_rank(values[0]));
   tt_dtype_t wide = tt_l_promote(tt_lx_dtype(values[0]), tt_lx_dtype(values[1]));
   values[0] = CAST(values[0], wide);
