@@ -76,6 +76,7 @@ TT_API_MUST_USE tt_status_t tt_thread_limit(int threads);
 // ---- counters ----------------------------------------------------------------------------------
 typedef struct tt_compile_stats_s {
   int64_t hits, misses, plans, evictions, entries, compile_ns, executions;
+  int64_t plugin_ns;             // of compile_ns: in the plugin's compiler
 } tt_compile_stats_t;
 TT_API void tt_compile_stats(tt_compile_stats_t* out_stats);
 // Newest first, one line a miss: "aten::add.Tensor: sizes of argument 1: [4, 4] -> [8, 4]". Free with tt_text_free.

@@ -39,6 +39,8 @@ TT_API_MUST_USE tt_status_t tt_graph_text(tt_graph_t* graph, char** out_text);
 // Compiles through the same program cache as eager (equal graphs share). The graph can be released after.
 TT_API_MUST_USE tt_status_t tt_graph_compile(tt_graph_t* graph, tt_graph_executable_t** out_executable);
 TT_API void tt_graph_executable_release(tt_graph_executable_t* executable);
+// Whether a run writes into input number `input` (tt_graph_output_into).
+TT_API bool tt_graph_executable_writes(const tt_graph_executable_t* executable, uint32_t input);
 // Outputs in order of tt_graph_output; those "into" an input are written there. `generator`: for random ops.
 TT_API_MUST_USE tt_status_t tt_graph_run(tt_graph_executable_t* executable, uint32_t input_count, const tt_tensor_t* inputs,
                                          uint32_t scalar_count, const tt_scalar_t* scalars, void* generator,

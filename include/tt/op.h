@@ -100,8 +100,13 @@ TT_API_MUST_USE tt_status_t tt_call_execute(const tt_call_t* call, tt_result_t* 
 TT_API void tt_set_reserve_random(tt_reserve_random_t reserve);
 // Called when an entry says UNIMPLEMENTED only for these arguments: whether any lowering exists (no plugin call).
 TT_API_MUST_USE tt_status_t tt_call_explain(const tt_call_t* call);
-// File:line of the user's code for the next calls of this thread (locations on); copied.
+// Source positions, in the messages of errors while locations are on. What a thread has set (copied; NULL: nothing)
+// comes first, else the callback is asked: on the thread of the call, without locks, when there is something to say.
+typedef bool (*tt_locate_t)(char* out_file, size_t capacity, int* out_line);   // false: not known
 TT_API void tt_set_location(const char* file, int line);
+TT_API void tt_set_locate(tt_locate_t locate);
+// " (file:line)" of this thread; "" if locations are off or it is not known.
+TT_API void tt_location_describe(char* out_text, size_t capacity);
 
 // ---- streams and events ------------------------------------------------------------------------
 typedef struct tt_event_s tt_event_t;

@@ -28,6 +28,7 @@ TT_API tt_storage_t* tt_storage_from_address(const void* address, size_t* out_of
 // Raw bytes. Reading an unbound storage gives zeros. OUT_OF_RANGE names offset, size and the storage's bytes.
 TT_API_MUST_USE tt_status_t tt_storage_read(tt_storage_t* storage, size_t offset, size_t bytes, void* out_data);
 TT_API_MUST_USE tt_status_t tt_storage_write(tt_storage_t* storage, size_t offset, size_t bytes, const void* data);
+// A whole storage over a whole storage of the same device copies no bytes before one of the two is written.
 TT_API_MUST_USE tt_status_t tt_storage_copy(tt_storage_t* to, size_t to_offset, tt_storage_t* from, size_t from_offset, size_t bytes);
 
 // A view: what a TensorImpl of the device is.
@@ -48,6 +49,11 @@ typedef struct tt_tensor_s {
 // the device for to_device, must be equal for to_host). Complete on return.
 TT_API_MUST_USE tt_status_t tt_tensor_from_host(const tt_tensor_t* to, const void* host, tt_dtype_t host_dtype);
 TT_API_MUST_USE tt_status_t tt_tensor_to_host(const tt_tensor_t* from, void* host);
+// The same, but the transfer may go on after the return (*out_pending): the host memory stays as it is until the
+// current stream of the tensor's device has come so far (tt_event_record, tt_stream_synchronize).
+TT_API_MUST_USE tt_status_t tt_tensor_from_host_async(const tt_tensor_t* to, const void* host, tt_dtype_t host_dtype,
+                                                      bool* out_pending);
+TT_API_MUST_USE tt_status_t tt_tensor_to_host_async(const tt_tensor_t* from, void* host, bool* out_pending);
 // Any dtypes, any devices, any (non-overlapping destination) strides; sizes must be equal.
 TT_API_MUST_USE tt_status_t tt_tensor_copy(const tt_tensor_t* to, const tt_tensor_t* from);
 

@@ -357,8 +357,18 @@ static tt_status_t lower_call(tt_build_t* build, int sized_phase, uint32_t sized
 }
 
 // ---- lookup ------------------------------------------------------------------------------------
-static tt_status_t build_program(tt_frame_t* frame, int phase, uint32_t sized_count, const int64_t* sized,
-                                 tt_eager_program_t** out) {
+static void note_program(const tt_frame_t* frame, uint32_t value_args, tt_eager_program_t* program) {
+  if (frame->engine->is_vtpu) return;
+  tt_strbuf_t text;
+  tt_strbuf_initialize(&text);
+  tt_describe_signature(frame->call, value_args, &text);
+  // without memory errors are told plainly
+  tt_status_ignore(tt_rt_note_create(tt_strbuf_text(&text), &program->note));
+  tt_strbuf_deinitialize(&text);
+}
+
+static tt_status_t build_program(tt_frame_t* frame, uint32_t value_args, int phase, uint32_t sized_count,
+                                 const int64_t* sized, tt_eager_program_t** out) {
   int64_t begin = tt_clock_ns();
   tt_build_t build;
   tt_status_t status = tt_build_begin(&build, frame);
@@ -366,6 +376,7 @@ static tt_status_t build_program(tt_frame_t* frame, int phase, uint32_t sized_co
   if (tt_status_is_ok(status))
     status = tt_build_finish(&build, tt_eager_op_name(frame->call->op, frame->call->variant), out);
   tt_build_end(&build);
+  if (tt_status_is_ok(status)) note_program(frame, value_args, *out);
   atomic_fetch_add_explicit(&build_ns, tt_clock_ns() - begin, memory_order_relaxed);
   return status;
 }
@@ -384,7 +395,7 @@ static tt_status_t find_program(tt_frame_t* frame, uint32_t value_args, int phas
     return TT_OK_STATUS;
   }
   if (tt_setting_get(TT_SETTING_FORBID_RECOMPILES)) return tt_reasons_forbidden(frame);
-  TT_RETURN_IF_ERROR(build_program(frame, phase, sized_count, sized, &program));
+  TT_RETURN_IF_ERROR(build_program(frame, value_args, phase, sized_count, sized, &program));
   atomic_fetch_add_explicit(&misses, 1, memory_order_relaxed);
   tt_reasons_record(frame);
   tt_status_t status =
@@ -509,7 +520,8 @@ void tt_compile_stats(tt_compile_stats_t* out_stats) {
                                     .misses = atomic_load_explicit(&misses, memory_order_relaxed),
                                     .plans = programs.compiles,
                                     .compile_ns = atomic_load_explicit(&build_ns, memory_order_relaxed),
-                                    .executions = tt_eager_executions()};
+                                    .executions = tt_eager_executions(),
+                                    .plugin_ns = programs.compile_ns};
   tt_engine_t* engine = tt_engine_any();
   if (!engine) return;
   tt_lru_stats_t lru;

@@ -56,6 +56,7 @@ static tt_status_t allocate_locked(tt_engine_device_t* device, int index, size_t
   cell->rank = 0;
   cell->dtype = 0;
   cell->is_raw = false;
+  cell->is_shared = false;
   cell->version = 0;
   cell->holds = 0;
   cell->origin = NULL;

@@ -13,7 +13,8 @@
 //     address order (rank TT_RANK_CELL), held over look-up, execution and publication, so that two threads
 //     that write disjoint views both win;
 //  E5 version rises with every write; a failed call changes nothing (D3): it rebinds no storage;
-//  E6 the buffer is donated only while holds == 0: whoever reads it without the lock holds it;
+//  E6 the buffer is donated only while holds == 0: whoever reads it without the lock holds it. One that
+//     several cells have (`is_shared`: copies that nobody has written since) only when this cell is the last;
 //  E7 logical bytes of live storages count against the device's budget; an allocation calls no plugin;
 //  E8 a small storage object keeps its address slot when it is freed; a large one gives it back;
 //  E9 references == 0 means free: look-up by address gives NULL then.
@@ -37,6 +38,7 @@ struct tt_storage_s {
   uint32_t version;
   int32_t holds;
   uint8_t dtype, rank;  // canonical form; meaningless while unbound
+  bool is_shared;  // other cells may have the same buffer
   bool is_raw;  // written as bytes: the first typed whole view re-forms it once
   uint8_t size_class;  // address.h; 0: large
   int64_t dims[TT_MAX_RANK];
@@ -53,6 +55,7 @@ static inline tt_rt_buffer_t* tt_cell_bind(tt_storage_t* cell, tt_rt_buffer_t* b
   cell->rank = (uint8_t)rank;
   for (size_t i = 0; i < rank; ++i) cell->dims[i] = dims[i];
   cell->is_raw = false;
+  cell->is_shared = false;
   cell->origin = origin;
   ++cell->version;
   return before;

@@ -276,3 +276,33 @@ TT_TEST(cell, traces) {
 }
 
 int main(int argc, char** argv) { return tt_test_main(argc, argv); }
+
+// A whole copy shares the buffer; whoever writes first gets its own: no donation reaches the other (E6).
+TT_TEST(cell, shared_buffers_e6) {
+  fixture_t a, b, c;
+  TT_EXPECT_OK(fixture_make(&a, TT_DTYPE_F32, SIZES(6), six));
+  TT_EXPECT_OK(fixture_empty(&b, TT_DTYPE_F32, SIZES(6)));
+  TT_EXPECT_OK(fixture_empty(&c, TT_DTYPE_F32, SIZES(6)));
+  TT_EXPECT_OK(tt_storage_copy(b.view.storage, 0, a.view.storage, 0, 24));
+  TT_EXPECT_OK(tt_storage_copy(c.view.storage, 0, b.view.storage, 0, 24));
+  TT_EXPECT(a.view.storage->buffer == b.view.storage->buffer);
+  TT_EXPECT(a.view.storage->buffer == c.view.storage->buffer);
+  TT_EXPECT(a.view.storage->is_shared && c.view.storage->is_shared);
+  fixture_t tail = fixture_view(&b, SIZES(2), (int64_t[]){1}, 4);
+  tt_arg_t args[3] = {tensor_arg(&tail), tensor_arg(&tail), int_arg(1)};
+  TT_EXPECT_OK(call_inplace("add_.Tensor", 3, args));   // partial: its base would be donated
+  EXPECT_F32(&a, 1, 2, 3, 4, 5, 6);
+  EXPECT_F32(&b, 1, 2, 3, 4, 10, 12);
+  EXPECT_F32(&c, 1, 2, 3, 4, 5, 6);
+  drop(&a);   // c is the last one: it may write in place again
+  fixture_t head = fixture_view(&c, SIZES(2), (int64_t[]){1}, 0);
+  args[0] = tensor_arg(&head), args[1] = tensor_arg(&head);
+  TT_EXPECT_OK(call_inplace("add_.Tensor", 3, args));
+  EXPECT_F32(&c, 2, 4, 3, 4, 5, 6);
+  TT_EXPECT(!c.view.storage->is_shared);
+  fixture_t unbound;
+  TT_EXPECT_OK(fixture_empty(&unbound, TT_DTYPE_F32, SIZES(6)));
+  TT_EXPECT_OK(tt_storage_copy(b.view.storage, 0, unbound.view.storage, 0, 24));   // E1
+  EXPECT_F32(&b, 0, 0, 0, 0, 0, 0);
+  drop(&b), drop(&c), drop(&unbound);
+}

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "eager/describe.h"
 #include "eager/executable.h"
+#include "eager/stream.h"
 #include "eager/view.h"
 
 static _Atomic int64_t bytes_to_device, bytes_to_host, copies_to_device, copies_to_host;
@@ -36,19 +37,18 @@ static bool is_whole(const tt_tensor_t* view, int64_t elems, int64_t* out_order)
          tt_view_physical_order(view->rank, view->sizes, view->strides, out_order);
 }
 
-static tt_status_t check_view(const tt_tensor_t* view, const char* what, int64_t* out_elems) {
+static tt_status_t check_view(const tt_tensor_t* view, int64_t* out_elems) {
   if (!view->storage || !view->is_defined)
-    return tt_status_create(TT_INVALID_ARGUMENT, "%s: the tensor has no tpu storage", what);
+    return tt_status_create(TT_INVALID_ARGUMENT, "the tensor has no tpu storage");
   if (view->dtype == 0 || view->dtype >= TT_DTYPE_COUNT || view->dtype == TT_DTYPE_TOKEN) {
-    return tt_status_create(TT_UNIMPLEMENTED, "%s: dtype number %d is not one that tpu knows", what,
-                            view->dtype);
+    return tt_status_create(TT_UNIMPLEMENTED, "dtype number %d is not one that tpu knows", view->dtype);
   }
   if (view->rank > TT_MAX_RANK) {
-    return tt_status_create(TT_UNIMPLEMENTED, "%s: a tensor of %d dimensions: tpu supports up to %d", what,
-                            view->rank, TT_MAX_RANK);
+    return tt_status_create(TT_UNIMPLEMENTED, "a tensor of %d dimensions: tpu supports up to %d", view->rank,
+                            TT_MAX_RANK);
   }
   if (!tt_view_numel(view->rank, view->sizes, out_elems)) {
-    return tt_status_create(TT_INVALID_ARGUMENT, "%s: sizes are negative or overflow", what);
+    return tt_status_create(TT_INVALID_ARGUMENT, "sizes are negative or overflow");
   }
   return tt_view_check_range(view, tt_dtype_bytes(view->dtype), view->storage->bytes);
 }
@@ -67,6 +67,18 @@ static void rebind(tt_storage_t* cell, tt_rt_buffer_t* buffer, tt_dtype_t dtype,
   cell->is_raw = is_raw;
   tt_mutex_unlock(&cell->lock);
   tt_rt_buffer_release(before);
+}
+
+// The copy's name, tensor and user's line in front of an error that the op did not describe.
+static tt_status_t describe_copy(tt_status_t status, const char* what, const tt_tensor_t* view) {
+  tt_strbuf_t text;
+  tt_strbuf_initialize(&text);
+  tt_strbuf_printf(&text, "%s of ", what);
+  tt_describe_tensor(view, &text);
+  tt_describe_location(&text);
+  status = tt_status_annotate(status, "%s", tt_strbuf_text(&text));
+  tt_strbuf_deinitialize(&text);
+  return status;
 }
 
 // A dense view of all of `storage` with from's sizes.
@@ -96,11 +108,21 @@ static tt_status_t copy_program(const tt_tensor_t* to, const tt_tensor_t* from) 
 }
 
 // ---- host -> device ----------------------------------------------------------------------------
-tt_status_t tt_tensor_from_host(const tt_tensor_t* to, const void* host, tt_dtype_t host_dtype) {
+// Uploads dense memory. out_event NULL: complete on return; else NULL in it says the same.
+static tt_status_t upload(tt_engine_t* engine, int device, tt_dtype_t dtype, size_t rank, const int64_t* dims,
+                          const void* host, tt_rt_buffer_t** out_buffer, tt_rt_event_t** out_event) {
+  if (out_event)
+    return tt_rt_buffer_from_host_async(engine->client, (size_t)device, dtype, rank, dims, host, out_buffer,
+                                        out_event);
+  return tt_rt_buffer_from_host(engine->client, (size_t)device, dtype, rank, dims, host, out_buffer);
+}
+
+static tt_status_t from_host(const tt_tensor_t* to, const void* host, tt_dtype_t host_dtype,
+                             tt_rt_event_t** out_event) {
   int64_t elems = 0, order[TT_MAX_RANK];
-  TT_RETURN_IF_ERROR(check_view(to, "copy to tpu", &elems));
+  TT_RETURN_IF_ERROR(check_view(to, &elems));
   if (host_dtype == TT_DTYPE_INVALID || host_dtype >= TT_DTYPE_COUNT || host_dtype == TT_DTYPE_TOKEN) {
-    return tt_status_create(TT_UNIMPLEMENTED, "copy to tpu: dtype number %d is not one that tpu knows",
+    return tt_status_create(TT_UNIMPLEMENTED, "dtype number %d is not one that tpu knows",
                             (int)host_dtype);
   }
   if (elems == 0) return TT_OK_STATUS;
@@ -120,11 +142,10 @@ tt_status_t tt_tensor_from_host(const tt_tensor_t* to, const void* host, tt_dtyp
       byte_strides[j] = logical[order[j]] * (int64_t)size;
       is_permuted |= order[j] != (int64_t)j;
     }
-    tt_status_t status = is_permuted
-                             ? tt_rt_buffer_from_host_strided(engine->client, (size_t)index, host_dtype,
-                                                              to->rank, dims, byte_strides, host, &buffer)
-                             : tt_rt_buffer_from_host(engine->client, (size_t)index, host_dtype, to->rank,
-                                                      dims, host, &buffer);
+    tt_status_t status =
+        is_permuted ? tt_rt_buffer_from_host_strided(engine->client, (size_t)index, host_dtype, to->rank,
+                                                     dims, byte_strides, host, &buffer)
+                    : upload(engine, index, host_dtype, to->rank, dims, host, &buffer, out_event);
     TT_RETURN_IF_ERROR(status);
     rebind(to->storage, buffer, host_dtype, to->rank, dims, "host", false);
     count_to_device((size_t)elems * size);
@@ -132,8 +153,7 @@ tt_status_t tt_tensor_from_host(const tt_tensor_t* to, const void* host, tt_dtyp
   }
   tt_storage_t* temporary = NULL;
   TT_RETURN_IF_ERROR(tt_storage_allocate(index, (size_t)elems * size, &temporary));
-  tt_status_t status =
-      tt_rt_buffer_from_host(engine->client, (size_t)index, host_dtype, to->rank, to->sizes, host, &buffer);
+  tt_status_t status = upload(engine, index, host_dtype, to->rank, to->sizes, host, &buffer, out_event);
   if (tt_status_is_ok(status)) {
     rebind(temporary, buffer, host_dtype, to->rank, to->sizes, "host", false);
     int64_t strides[TT_MAX_RANK];
@@ -143,6 +163,30 @@ tt_status_t tt_tensor_from_host(const tt_tensor_t* to, const void* host, tt_dtyp
   if (tt_status_is_ok(status)) count_to_device((size_t)elems * size);
   tt_storage_release(temporary);
   return status;
+}
+
+tt_status_t tt_tensor_from_host(const tt_tensor_t* to, const void* host, tt_dtype_t host_dtype) {
+  tt_status_t status = from_host(to, host, host_dtype, NULL);
+  return TT_LIKELY(tt_status_is_ok(status)) ? status : describe_copy(status, "copy to tpu", to);
+}
+
+// The stream is busy with a transfer; its reference moves there.
+static void add_transfer(int device, tt_rt_event_t* event, bool* out_pending) {
+  *out_pending = event != NULL;
+  tt_engine_t* engine = tt_engine_any();
+  if (event) tt_stream_add(&engine->devices[device], tt_stream_current(device), event);
+}
+
+tt_status_t tt_tensor_from_host_async(const tt_tensor_t* to, const void* host, tt_dtype_t host_dtype,
+                                      bool* out_pending) {
+  *out_pending = false;
+  tt_engine_t* engine = NULL;
+  TT_RETURN_IF_ERROR(tt_engine_get(&engine));
+  if (engine->is_vtpu) return tt_tensor_from_host(to, host, host_dtype);   // execution is inline
+  tt_rt_event_t* event = NULL;
+  tt_status_t status = from_host(to, host, host_dtype, &event);
+  if (to->storage) add_transfer(to->storage->device, event, out_pending);
+  return TT_LIKELY(tt_status_is_ok(status)) ? status : describe_copy(status, "copy to tpu", to);
 }
 
 // ---- device -> host ----------------------------------------------------------------------------
@@ -173,11 +217,16 @@ static void gather_strided(size_t rank, const int64_t* sizes, const int64_t* str
 
 enum { DIRECT_BYTES = 1 << 16 };  // above, a program's kernels beat the plain loop
 
+static tt_status_t download(tt_rt_buffer_t* buffer, void* host, size_t bytes, tt_rt_event_t** out_event) {
+  return out_event ? tt_rt_buffer_to_host_async(buffer, host, bytes, out_event)
+                   : tt_rt_buffer_to_host(buffer, host, bytes);
+}
+
 static tt_status_t read_held(const tt_tensor_t* from, tt_rt_buffer_t* buffer, bool is_dense, int64_t elems,
-                             void* host, bool* out_done) {
+                             void* host, tt_rt_event_t** out_event, bool* out_done) {
   size_t size = tt_dtype_bytes(from->dtype), bytes = (size_t)elems * size;
   *out_done = true;
-  if (is_dense && bytes == tt_rt_buffer_bytes(buffer)) return tt_rt_buffer_to_host(buffer, host, bytes);
+  if (is_dense && bytes == tt_rt_buffer_bytes(buffer)) return download(buffer, host, bytes, out_event);
   const char* data = tt_rt_buffer_host_pointer(buffer);
   if (data && (is_dense || bytes <= DIRECT_BYTES)) {
     TT_RETURN_IF_ERROR(tt_rt_buffer_await(buffer));
@@ -192,9 +241,9 @@ static tt_status_t read_held(const tt_tensor_t* from, tt_rt_buffer_t* buffer, bo
   return TT_OK_STATUS;
 }
 
-tt_status_t tt_tensor_to_host(const tt_tensor_t* from, void* host) {
+static tt_status_t to_host(const tt_tensor_t* from, void* host, tt_rt_event_t** out_event) {
   int64_t elems = 0;
-  TT_RETURN_IF_ERROR(check_view(from, "copy from tpu", &elems));
+  TT_RETURN_IF_ERROR(check_view(from, &elems));
   if (elems == 0) return TT_OK_STATUS;
   tt_engine_t* engine = NULL;
   TT_RETURN_IF_ERROR(tt_engine_get(&engine));
@@ -207,7 +256,7 @@ tt_status_t tt_tensor_to_host(const tt_tensor_t* from, void* host) {
   // Bytes are bytes: the canonical dtype does not matter for reading dense memory.
   bool done = false;
   tt_status_t status = read_held(from, buffer, tt_view_is_contiguous(from->rank, from->sizes, from->strides),
-                                 elems, host, &done);
+                                 elems, host, out_event, &done);
   tt_cell_unhold(from->storage, buffer);
   if (tt_status_is_ok(status) && !done) {
     tt_storage_t* temporary = NULL;
@@ -217,11 +266,27 @@ tt_status_t tt_tensor_to_host(const tt_tensor_t* from, void* host) {
       tt_tensor_t to = dense_view(temporary, from->dtype, from->rank, from->sizes, strides);
       status = copy_program(&to, from);
     }
-    if (tt_status_is_ok(status)) status = tt_rt_buffer_to_host(temporary->buffer, host, bytes);
+    if (tt_status_is_ok(status)) status = download(temporary->buffer, host, bytes, out_event);
     tt_storage_release(temporary);
   }
   if (tt_status_is_ok(status)) count_to_host(bytes);
   return status;
+}
+
+tt_status_t tt_tensor_to_host(const tt_tensor_t* from, void* host) {
+  tt_status_t status = to_host(from, host, NULL);
+  return TT_LIKELY(tt_status_is_ok(status)) ? status : describe_copy(status, "copy from tpu", from);
+}
+
+tt_status_t tt_tensor_to_host_async(const tt_tensor_t* from, void* host, bool* out_pending) {
+  *out_pending = false;
+  tt_engine_t* engine = NULL;
+  TT_RETURN_IF_ERROR(tt_engine_get(&engine));
+  if (engine->is_vtpu) return tt_tensor_to_host(from, host);   // execution is inline
+  tt_rt_event_t* event = NULL;
+  tt_status_t status = to_host(from, host, &event);
+  if (from->storage) add_transfer(from->storage->device, event, out_pending);
+  return TT_LIKELY(tt_status_is_ok(status)) ? status : describe_copy(status, "copy from tpu", from);
 }
 
 // ---- tensor -> tensor --------------------------------------------------------------------------
@@ -245,6 +310,11 @@ static tt_status_t copy_across(const tt_tensor_t* to, const tt_tensor_t* from, i
   tt_rt_buffer_t* buffer = NULL;
   int64_t order[TT_MAX_RANK], strides[TT_MAX_RANK];
   TT_RETURN_IF_ERROR(cross_buffer(from, to->storage->device, &buffer));
+  tt_engine_t* engine = tt_engine_any();
+  if (!engine->is_vtpu) {
+    int device = to->storage->device;
+    tt_stream_add_buffer(&engine->devices[device], tt_stream_current(device), buffer);
+  }
   if (to->dtype == from->dtype && is_whole(to, elems, order) &&
       tt_view_is_contiguous(to->rank, to->sizes, to->strides)) {
     rebind(to->storage, buffer, from->dtype, from->rank, from->sizes, "copy_", false);
@@ -266,14 +336,14 @@ static tt_status_t copy_across(const tt_tensor_t* to, const tt_tensor_t* from, i
 
 tt_status_t tt_tensor_copy(const tt_tensor_t* to, const tt_tensor_t* from) {
   int64_t elems = 0, from_elems = 0;
-  TT_RETURN_IF_ERROR(check_view(to, "copy_", &elems));
+  TT_RETURN_IF_ERROR(tt_status_annotate(check_view(to, &elems), "copy_"));
   if (from->host_scalar) {
     if (from->rank != to->rank)
       return tt_status_create(TT_INVALID_ARGUMENT, "copy_: a CPU scalar into a tensor of %d dimensions",
                               to->rank);
     return copy_program(to, from);
   }
-  TT_RETURN_IF_ERROR(check_view(from, "copy_", &from_elems));
+  TT_RETURN_IF_ERROR(tt_status_annotate(check_view(from, &from_elems), "copy_"));
   bool same = to->rank == from->rank && memcmp(to->sizes, from->sizes, to->rank * sizeof(int64_t)) == 0;
   if (!same) return tt_status_create(TT_INVALID_ARGUMENT, "copy_: sizes of source and destination differ");
   if (elems == 0) return TT_OK_STATUS;
@@ -326,28 +396,49 @@ tt_status_t tt_storage_write(tt_storage_t* storage, size_t offset, size_t bytes,
   return tt_tensor_from_host(&view, data, TT_DTYPE_U8);
 }
 
+// Both storages have one buffer until either is written: the program that writes makes another.
+static void share(tt_storage_t* to, tt_storage_t* from) {
+  int64_t dims[TT_MAX_RANK];
+  tt_mutex_lock(&from->lock);
+  tt_rt_buffer_t* buffer = from->buffer;
+  tt_rt_buffer_retain(buffer);
+  from->is_shared = true;
+  bool is_raw = from->is_raw;
+  uint8_t dtype = from->dtype;
+  size_t rank = from->rank;
+  const char* origin = from->origin;
+  memcpy(dims, from->dims, rank * sizeof(int64_t));
+  tt_mutex_unlock(&from->lock);
+  tt_mutex_lock(&to->lock);
+  tt_rt_buffer_t* before = tt_cell_bind(to, buffer, dtype, rank, dims, origin);
+  to->is_shared = true;
+  to->is_raw = is_raw;
+  tt_mutex_unlock(&to->lock);
+  tt_rt_buffer_release(before);
+}
+
 tt_status_t tt_storage_copy(tt_storage_t* to, size_t to_offset, tt_storage_t* from, size_t from_offset,
                             size_t bytes) {
   TT_RETURN_IF_ERROR(check_bytes(to, to_offset, bytes, "storage copy, destination"));
   TT_RETURN_IF_ERROR(check_bytes(from, from_offset, bytes, "storage copy, source"));
   if (bytes == 0 || (to == from && to_offset == from_offset)) return TT_OK_STATUS;
+  if (to != from && bytes == to->bytes && bytes == from->bytes && to->device == from->device) {
+    share(to, from);
+    return TT_OK_STATUS;
+  }
   tt_mutex_lock(&from->lock);
-  bool is_bound = from->buffer != NULL, is_raw = from->is_raw;
+  bool is_bound = from->buffer != NULL;
   tt_dtype_t dtype = from->dtype;
   size_t rank = from->rank;
   int64_t dims[TT_MAX_RANK], strides[TT_MAX_RANK];
   memcpy(dims, from->dims, rank * sizeof(int64_t));
   tt_mutex_unlock(&from->lock);
-  if (is_bound && to != from && bytes == to->bytes &&
-      bytes == from->bytes) {  // the canonical form goes along
+  if (is_bound && to != from && bytes == to->bytes && bytes == from->bytes) {
+    // the canonical form goes along
     tt_view_contiguous_strides(rank, dims, strides);
     tt_tensor_t target = dense_view(to, dtype, rank, dims, strides),
                 source = dense_view(from, dtype, rank, dims, strides);
-    TT_RETURN_IF_ERROR(tt_tensor_copy(&target, &source));
-    tt_mutex_lock(&to->lock);
-    to->is_raw = is_raw && to->dtype == TT_DTYPE_U8;
-    tt_mutex_unlock(&to->lock);
-    return TT_OK_STATUS;
+    return tt_tensor_copy(&target, &source);
   }
   // Growing or shrinking a storage: keep its dtype where all positions fit it.
   size_t size = is_bound ? tt_dtype_bytes(dtype) : 1;

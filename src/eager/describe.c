@@ -10,16 +10,36 @@ enum { SHOWN = 8 };   // elements of a list
 
 static _Thread_local char location_file[192];
 static _Thread_local int location_line;
+static _Atomic(tt_locate_t) locate_callback;
 
 void tt_set_location(const char* file, int line) {
   snprintf(location_file, sizeof(location_file), "%s", file ? file : "");
   location_line = line;
 }
 
-void tt_describe_location(tt_strbuf_t* out) {
-  if (!location_file[0] || !(tt_setting_get(TT_SETTING_LOCATIONS) || tt_setting_get(TT_SETTING_DEBUG)))
+void tt_set_locate(tt_locate_t locate) {
+  atomic_store_explicit(&locate_callback, locate, memory_order_release);
+}
+
+void tt_location_describe(char* out_text, size_t capacity) {
+  if (!capacity) return;
+  out_text[0] = 0;
+  if (!tt_setting_get(TT_SETTING_LOCATIONS) && !tt_setting_get(TT_SETTING_DEBUG)) return;
+  if (location_file[0]) {
+    snprintf(out_text, capacity, " (%s:%d)", location_file, location_line);
     return;
-  tt_strbuf_printf(out, " (%s:%d)", location_file, location_line);
+  }
+  // acquire: what the callback needs was there before it was set
+  tt_locate_t locate = atomic_load_explicit(&locate_callback, memory_order_acquire);
+  char file[TT_LOCATION_BYTES] = "";
+  int line = 0;
+  if (locate && locate(file, sizeof(file), &line)) snprintf(out_text, capacity, " (%s:%d)", file, line);
+}
+
+void tt_describe_location(tt_strbuf_t* out) {
+  char text[TT_LOCATION_BYTES];
+  tt_location_describe(text, sizeof(text));
+  tt_strbuf_puts(out, text);
 }
 
 void tt_describe_tensor(const tt_tensor_t* view, tt_strbuf_t* out) {
@@ -80,7 +100,7 @@ static void describe_arg(const tt_arg_t* arg, tt_strbuf_t* out) {
   }
 }
 
-void tt_describe_call(const tt_call_t* call, tt_strbuf_t* out) {
+void tt_describe_signature(const tt_call_t* call, uint32_t value_args, tt_strbuf_t* out) {
   tt_strbuf_printf(out, "%s(", tt_eager_op_name(call->op, call->variant));
   uint32_t last = call->arg_count;
   while (last > 0 &&
@@ -88,7 +108,12 @@ void tt_describe_call(const tt_call_t* call, tt_strbuf_t* out) {
     --last;
   for (uint32_t i = 0; i < last; ++i) {
     if (i) tt_strbuf_puts(out, ", ");
-    describe_arg(&call->args[i], out);
+    tt_arg_kind_t kind = call->args[i].kind;
+    bool is_number = kind >= TT_ARG_BOOL && kind <= TT_ARG_COMPLEX;
+    if (is_number && i < 32 && (value_args >> i & 1))
+      tt_strbuf_puts(out, "a number");
+    else
+      describe_arg(&call->args[i], out);
   }
   for (uint32_t i = 0; i < call->out_count; ++i) {
     tt_strbuf_puts(out, i ? ", " : "; out=");
@@ -96,6 +121,8 @@ void tt_describe_call(const tt_call_t* call, tt_strbuf_t* out) {
   }
   tt_strbuf_putc(out, ')');
 }
+
+void tt_describe_call(const tt_call_t* call, tt_strbuf_t* out) { tt_describe_signature(call, 0, out); }
 
 tt_status_t tt_describe_error(tt_status_t status, const tt_call_t* call) {
   tt_strbuf_t text;

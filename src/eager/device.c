@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "eager/executable.h"
 #include "eager/scalar.h"
+#include "eager/stream.h"
 #include "program/program.h"
 #include "tt/op.h"
 
@@ -118,6 +119,7 @@ static tt_status_t open_device(tt_engine_t* engine, int index, const choice_t* c
   tt_engine_device_t* device = &engine->devices[index];
   tt_mutex_initialize(&device->lock, TT_RANK_LEAF);
   device->stream_count = 1;
+  tt_streams_initialize(device);
   tt_device_properties_t* p = &device->properties;
   tt_rt_device_info_t info;
   TT_RETURN_IF_ERROR(tt_rt_device_info(engine->client, (size_t)index, &info));
@@ -322,12 +324,7 @@ void tt_shutdown(void) {
   tt_lru_clear(engine->programs);
   tt_program_cache_clear();
   tt_scalar_cache_clear();
-  for (int i = 0; i < engine->device_count; ++i) {
-    for (int k = 0; k < TT_STREAMS_A_DEVICE; ++k) {
-      tt_rt_buffer_release(engine->devices[i].last[k]);
-      engine->devices[i].last[k] = NULL;
-    }
-  }
+  for (int i = 0; i < engine->device_count; ++i) tt_streams_drop(&engine->devices[i]);
   tt_rt_client_t* client = engine->client;
   engine->client = NULL;
   tt_rt_client_release(client);

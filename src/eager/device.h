@@ -22,6 +22,12 @@ enum { TT_MAX_DEVICES = 256, TT_STREAMS_A_DEVICE = 64 };
 
 typedef struct tt_storage_block_s tt_storage_block_t;
 
+typedef struct tt_stream_work_s {
+  tt_rt_event_t** events;  // under way, oldest first
+  size_t count, capacity;
+  tt_status_t failed;  // of work that is done; for the next wait
+} tt_stream_work_t;
+
 typedef struct tt_engine_device_s {
   tt_mutex_t lock;  // rank LEAF; guards all below
   tt_address_range_t range;
@@ -29,9 +35,10 @@ typedef struct tt_engine_device_s {
   tt_storage_block_t* blocks;  // every cell object of the device
   int64_t allocated_bytes, peak_bytes, limit_bytes;
   int64_t allocations, frees, out_of_memory_errors;
-  tt_rt_buffer_t* last[TT_STREAMS_A_DEVICE];  // foreign plugins: newest result a stream
   uint32_t stream_count;
   tt_device_properties_t properties;
+  tt_mutex_t work_lock;  // rank PROGRAM; guards `work`
+  tt_stream_work_t work[TT_STREAMS_A_DEVICE];  // foreign plugins only
 } tt_engine_device_t;
 
 typedef struct tt_engine_s {

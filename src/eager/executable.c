@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "eager/scalar.h"
+#include "eager/stream.h"
 #include "eager/trace.h"
 #include "lower/lower.h"
 
@@ -23,6 +24,7 @@ void tt_eager_program_release(void* value) {
   // acq_rel: the last holder sees every write of the others before it frees
   if (!program || atomic_fetch_sub_explicit(&program->references, 1, memory_order_acq_rel) != 1) return;
   tt_rt_executable_release(program->executable);
+  tt_rt_note_release(program->note);
   tt_free(program);
 }
 
@@ -107,7 +109,8 @@ static tt_status_t gather_inputs(tt_frame_t* frame, const tt_eager_program_t* pr
     if (TT_LIKELY(param->kind == TT_PARAM_STORAGE)) {
       const tt_storage_t* cell = frame->storages[param->index];
       frame->inputs[i] = cell->buffer;
-      frame->donate[i] = param->may_donate && allow_donation && cell->holds == 0;   // E6
+      frame->donate[i] = param->may_donate && allow_donation && cell->holds == 0 &&   // E6
+                         (TT_LIKELY(!cell->is_shared) || tt_rt_buffer_is_sole(cell->buffer));
       continue;
     }
     TT_RETURN_IF_ERROR(scalar_input(frame, param, seed, offset, &frame->inputs[i]));
@@ -153,18 +156,32 @@ static void publish(tt_frame_t* frame, const tt_eager_program_t* program, tt_res
   }
 }
 
-// Foreign plugins run behind our back: an event waits for the newest result of its stream.
-static void remember_last(tt_frame_t* frame, const tt_eager_program_t* program) {
-  if (frame->engine->is_vtpu || !program->output_count) return;
-  tt_engine_device_t* device = &frame->engine->devices[frame->device];
-  int64_t stream = tt_stream_current(frame->device);
-  tt_rt_buffer_t* newest = frame->outputs[0];
-  tt_rt_buffer_retain(newest);
-  tt_mutex_lock(&device->lock);
-  tt_rt_buffer_t* before = device->last[stream % TT_STREAMS_A_DEVICE];
-  device->last[stream % TT_STREAMS_A_DEVICE] = newest;
-  tt_mutex_unlock(&device->lock);
-  tt_rt_buffer_release(before);
+// Foreign plugins run behind our back: the stream is busy until the results are there.
+static void remember_work(tt_frame_t* frame, const tt_eager_program_t* program) {
+  if (TT_LIKELY(frame->engine->is_vtpu) || !program->output_count) return;
+  // outputs of one program become ready together
+  tt_stream_add_buffer(&frame->engine->devices[frame->device], tt_stream_current(frame->device),
+                       frame->outputs[0]);
+}
+
+// The call's words for errors that its results may carry. A copy speaks of what it copied.
+static void note_results(tt_frame_t* frame, const tt_eager_program_t* program) {
+  tt_rt_note_t *note = program->note, *own = NULL;
+  if (TT_LIKELY(frame->engine->is_vtpu) || !note) return;
+  const tt_storage_t* source = NULL;
+  if (frame->call && frame->call->op == TT_EAGER_OP_COPY) source = frame->views[1]->storage;
+  if (source && source->buffer && tt_rt_buffer_note(source->buffer)) {
+    note = tt_rt_buffer_note(source->buffer);
+  } else if (frame->location[0]) {
+    tt_strbuf_t text;
+    tt_strbuf_initialize(&text);
+    tt_strbuf_printf(&text, "%s%s", tt_rt_note_text(note), frame->location);
+    tt_status_ignore(tt_rt_note_create(tt_strbuf_text(&text), &own));   // without memory: no position
+    tt_strbuf_deinitialize(&text);
+    if (own) note = own;
+  }
+  for (uint32_t i = 0; i < program->output_count; ++i) tt_rt_buffer_set_note(frame->outputs[i], note);
+  tt_rt_note_release(own);
 }
 
 // Debug mode: the op's own error, now. Outputs are released when one failed.
@@ -201,7 +218,8 @@ tt_status_t tt_eager_program_run(tt_eager_program_t* program, tt_frame_t* frame,
   }
   if (TT_UNLIKELY(begin)) tt_trace_record(program->name, frame->device, begin, tt_clock_ns());
   atomic_fetch_add_explicit(&executions, 1, memory_order_relaxed);
-  remember_last(frame, program);
+  note_results(frame, program);
+  remember_work(frame, program);
   publish(frame, program, results);
   return TT_OK_STATUS;
 }

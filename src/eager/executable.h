@@ -51,6 +51,7 @@ typedef struct tt_eager_program_s {
   tt_eager_result_t* results;
   uint64_t random_words;
   const char* warning;  // a constant; NULL: none
+  tt_rt_note_t* note;  // foreign plugins: what errors of the results are about; NULL: nothing to say
 } tt_eager_program_t;
 
 void tt_eager_program_retain(void* program);

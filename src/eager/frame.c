@@ -48,6 +48,9 @@ tt_status_t tt_frame_begin(tt_engine_t* engine, int device, tt_frame_t** out_fra
   frame->call = NULL;
   frame->scalars = NULL;
   frame->generator = NULL;
+  frame->location[0] = 0;
+  // Before any lock: the callback may wait. Elsewhere the position is looked up when there is an error.
+  if (TT_UNLIKELY(!engine->is_vtpu)) tt_location_describe(frame->location, sizeof(frame->location));
   frame->view_count = frame->storage_count = frame->key_count = frame->dead_count = 0;
   frame->is_locked = false;
   *out_frame = frame;

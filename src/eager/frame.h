@@ -10,6 +10,7 @@
 #define TT_EAGER_FRAME_H_
 
 #include "base/arena.h"
+#include "eager/describe.h"
 #include "eager/device.h"
 #include "tt/op.h"
 
@@ -21,6 +22,7 @@ typedef struct tt_frame_s {
   int device;
   const tt_call_t* call;               // eager
   const tt_scalar_t* scalars;          // graph
+  char location[TT_LOCATION_BYTES];    // foreign plugins, locations on: " (file:line)"
   void* generator;
   const tt_tensor_t** views;           // [view_count]; NULL never
   int32_t* storage_of;                 // [view_count]: index into storages, or -1

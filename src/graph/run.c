@@ -1,4 +1,5 @@
 // Executables of graphs: one program a distinct layout of the inputs, found by the same keys as eager calls.
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -78,6 +79,11 @@ static tt_status_t build_layout(tt_graph_executable_t* executable, tt_frame_t* f
     status = tt_build_finish(&build, tt_eager_op_name(TT_EAGER_OP_GRAPH, TT_VARIANT_FUNCTIONAL), out_program);
   tt_build_end(&build);
   TT_RETURN_IF_ERROR(status);
+  if (!frame->engine->is_vtpu) {
+    char name[96];
+    snprintf(name, sizeof(name), "graph '%s'", graph->name);
+    tt_status_ignore(tt_rt_note_create(name, &(*out_program)->note));   // errors are then told plainly
+  }
   tt_call_count(false, tt_clock_ns() - begin);
   tt_reasons_record(frame);
   status =
@@ -157,6 +163,14 @@ void tt_graph_executable_release(tt_graph_executable_t* executable) {
   tt_free(executable);
 }
 
+bool tt_graph_executable_writes(const tt_graph_executable_t* executable, uint32_t input) {
+  const tt_graph_t* graph = executable->graph;
+  for (size_t i = 0; i < graph->output_count; ++i) {
+    if (graph->outputs[i].into == (int32_t)input) return true;
+  }
+  return false;
+}
+
 // ---- running -----------------------------------------------------------------------------------
 static tt_status_t check_inputs(const tt_graph_t* graph, uint32_t input_count, const tt_tensor_t* inputs,
                                 uint32_t scalar_count) {
@@ -213,7 +227,11 @@ tt_status_t tt_graph_run(tt_graph_executable_t* executable, uint32_t input_count
     status = run_locked(executable, frame, results);
   }
   tt_frame_end(frame);
-  if (!tt_status_is_ok(status)) return tt_status_annotate(status, "graph '%s'", graph->name);
+  if (!tt_status_is_ok(status)) {
+    char location[TT_LOCATION_BYTES];
+    tt_location_describe(location, sizeof(location));
+    return tt_status_annotate(status, "graph '%s'%s", graph->name, location);
+  }
   *out_count = executable->result_count;
   return TT_OK_STATUS;
 }

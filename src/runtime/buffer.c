@@ -50,6 +50,7 @@ tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer
   buffer->device = (uint32_t)device;
   buffer->client = client;
   buffer->handle = handle;
+  buffer->note = NULL;
   buffer->dtype = dtype;
   buffer->rank = (uint32_t)rank;
   if (TT_LIKELY(dims != NULL)) {
@@ -78,6 +79,7 @@ void tt_rt_buffer_release(tt_rt_buffer_t* buffer) {
   tt_rt_client_t* client = buffer->client;
   tt_rt_buffer_handle_destroy(client, buffer->handle);
   buffer->handle = NULL;
+  tt_rt_note_release(buffer->note);
   tt_freelist_give(&client->free_buffers, buffer);
   tt_rt_client_release(client);
 }
@@ -101,9 +103,10 @@ static tt_status_t check_shape(tt_dtype_t dtype, size_t rank, const int64_t* dim
   return TT_OK_STATUS;
 }
 
+// out_event NULL: the host memory is free on return.
 static tt_status_t upload(tt_rt_client_t* client, size_t device, tt_dtype_t dtype, size_t rank,
                           const int64_t* dims, const int64_t* byte_strides, const void* data, size_t bytes,
-                          tt_rt_buffer_t** out_buffer) {
+                          tt_rt_buffer_t** out_buffer, tt_rt_event_t** out_event) {
   static const char nothing[8];
   TT_RT_ARGS(Client_BufferFromHostBuffer, args);
   args.client = client->handle;
@@ -113,17 +116,26 @@ static tt_status_t upload(tt_rt_client_t* client, size_t device, tt_dtype_t dtyp
   args.num_dims = rank;
   args.byte_strides = byte_strides;
   args.num_byte_strides = byte_strides ? rank : 0;
-  args.host_buffer_semantics = PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
+  args.host_buffer_semantics = out_event ? PJRT_HostBufferSemantics_kImmutableUntilTransferCompletes
+                                         : PJRT_HostBufferSemantics_kImmutableOnlyDuringCall;
   args.device = client->devices[device].handle;
   TT_RETURN_IF_ERROR(TT_RT_CALL(client->plugin, Client_BufferFromHostBuffer, &args));
-  tt_status_t status = tt_rt_event_await(client->plugin, args.done_with_host_buffer);
+  tt_status_t status = out_event
+                           ? tt_rt_event_wrap(client, args.done_with_host_buffer, NULL, out_event)
+                           : tt_rt_event_await(client->plugin, args.done_with_host_buffer);
   if (!tt_status_is_ok(status)) {
     tt_rt_buffer_handle_destroy(client, args.buffer);
     return status;
   }
   TT_RT_COUNT(bytes_to_device, bytes);
   TT_RT_COUNT(copies_to_device, 1);
-  return tt_rt_buffer_wrap(client, device, args.buffer, dtype, rank, dims, out_buffer);
+  status = tt_rt_buffer_wrap(client, device, args.buffer, dtype, rank, dims, out_buffer);
+  if (!tt_status_is_ok(status) && out_event && *out_event) {   // the memory is the caller's again
+    tt_status_ignore(tt_rt_event_wait(*out_event));
+    tt_rt_event_release(*out_event);
+    *out_event = NULL;
+  }
+  return status;
 }
 
 tt_status_t tt_rt_buffer_from_host(tt_rt_client_t* client, size_t device, tt_dtype_t dtype, size_t rank,
@@ -132,7 +144,18 @@ tt_status_t tt_rt_buffer_from_host(tt_rt_client_t* client, size_t device, tt_dty
   size_t bytes;
   TT_RETURN_IF_ERROR(tt_rt_check_device(client, device));
   TT_RETURN_IF_ERROR(check_shape(dtype, rank, dims, &bytes));
-  return upload(client, device, dtype, rank, dims, NULL, data, bytes, out_buffer);
+  return upload(client, device, dtype, rank, dims, NULL, data, bytes, out_buffer, NULL);
+}
+
+tt_status_t tt_rt_buffer_from_host_async(tt_rt_client_t* client, size_t device, tt_dtype_t dtype, size_t rank,
+                                         const int64_t* dims, const void* data, tt_rt_buffer_t** out_buffer,
+                                         tt_rt_event_t** out_event) {
+  *out_buffer = NULL;
+  *out_event = NULL;
+  size_t bytes;
+  TT_RETURN_IF_ERROR(tt_rt_check_device(client, device));
+  TT_RETURN_IF_ERROR(check_shape(dtype, rank, dims, &bytes));
+  return upload(client, device, dtype, rank, dims, NULL, data, bytes, out_buffer, out_event);
 }
 
 // Packs a strided array densely.
@@ -166,21 +189,22 @@ tt_status_t tt_rt_buffer_from_host_strided(tt_rt_client_t* client, size_t device
     if (dims[i] > 1 && byte_strides[i] != stride) dense = false;
     stride *= dims[i];
   }
-  if (dense || bytes == 0) return upload(client, device, dtype, rank, dims, NULL, data, bytes, out_buffer);
+  if (dense || bytes == 0)
+    return upload(client, device, dtype, rank, dims, NULL, data, bytes, out_buffer, NULL);
   // only of our own plugin is it known that it takes every stride
   if (client->plugin->extension) {
-    return upload(client, device, dtype, rank, dims, byte_strides, data, bytes, out_buffer);
+    return upload(client, device, dtype, rank, dims, byte_strides, data, bytes, out_buffer, NULL);
   }
   void* packed;
   TT_RETURN_IF_ERROR(tt_alloc(bytes, &packed));
   pack(packed, data, tt_dtype_bytes(dtype), rank, dims, byte_strides);
-  tt_status_t status = upload(client, device, dtype, rank, dims, NULL, packed, bytes, out_buffer);
+  tt_status_t status = upload(client, device, dtype, rank, dims, NULL, packed, bytes, out_buffer, NULL);
   tt_free(packed);
   return status;
 }
 
 // ---- device to host, device to device ----------------------------------------------------------
-tt_status_t tt_rt_buffer_to_host(tt_rt_buffer_t* buffer, void* data, size_t bytes) {
+static tt_status_t download(tt_rt_buffer_t* buffer, void* data, size_t bytes, PJRT_Event** out_event) {
   static const int64_t descending[TT_MAX_RANK] = {15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0};
   if (bytes != buffer->bytes) {
     return tt_status_create(TT_INVALID_ARGUMENT, "the host array has %zu bytes, the buffer %zu", bytes,
@@ -199,12 +223,27 @@ tt_status_t tt_rt_buffer_to_host(tt_rt_buffer_t* buffer, void* data, size_t byte
   args.host_layout = &layout;
   args.dst = bytes ? data : nothing;
   args.dst_size = bytes;
-  const tt_rt_plugin_t* plugin = buffer->client->plugin;
-  TT_RETURN_IF_ERROR(TT_RT_CALL(plugin, Buffer_ToHostBuffer, &args));
-  TT_RETURN_IF_ERROR(tt_rt_event_await(plugin, args.event));
+  TT_RETURN_IF_ERROR(TT_RT_CALL(buffer->client->plugin, Buffer_ToHostBuffer, &args));
+  *out_event = args.event;
   TT_RT_COUNT(bytes_to_host, bytes);
   TT_RT_COUNT(copies_to_host, 1);
   return TT_OK_STATUS;
+}
+
+tt_status_t tt_rt_buffer_to_host(tt_rt_buffer_t* buffer, void* data, size_t bytes) {
+  PJRT_Event* event = NULL;
+  tt_status_t status = download(buffer, data, bytes, &event);
+  if (tt_status_is_ok(status)) status = tt_rt_event_await(buffer->client->plugin, event);
+  return tt_rt_note_annotate(buffer->note, status);
+}
+
+tt_status_t tt_rt_buffer_to_host_async(tt_rt_buffer_t* buffer, void* data, size_t bytes,
+                                       tt_rt_event_t** out_event) {
+  PJRT_Event* event = NULL;
+  *out_event = NULL;
+  tt_status_t status = download(buffer, data, bytes, &event);
+  if (!tt_status_is_ok(status)) return tt_rt_note_annotate(buffer->note, status);
+  return tt_rt_event_wrap(buffer->client, event, buffer->note, out_event);
 }
 
 tt_status_t tt_rt_buffer_copy_to_device(tt_rt_buffer_t* buffer, size_t device, tt_rt_buffer_t** out_buffer) {
@@ -224,9 +263,11 @@ tt_status_t tt_rt_buffer_copy_to_device(tt_rt_buffer_t* buffer, size_t device, t
   } else {
     status = TT_RT_CALL(client->plugin, Buffer_CopyToDevice, &args);
   }
-  if (!tt_status_is_ok(status)) return status;
-  return tt_rt_buffer_wrap(client, device, args.dst_buffer, buffer->dtype, buffer->rank, buffer->dims,
-                           out_buffer);
+  if (!tt_status_is_ok(status)) return tt_rt_note_annotate(buffer->note, status);
+  TT_RETURN_IF_ERROR(tt_rt_buffer_wrap(client, device, args.dst_buffer, buffer->dtype, buffer->rank,
+                                       buffer->dims, out_buffer));
+  tt_rt_buffer_set_note(*out_buffer, buffer->note);
+  return TT_OK_STATUS;
 }
 
 // ---- state -------------------------------------------------------------------------------------
@@ -239,32 +280,36 @@ static tt_status_t ready_event(tt_rt_buffer_t* buffer, PJRT_Event** out_event) {
 }
 
 tt_status_t tt_rt_buffer_await(tt_rt_buffer_t* buffer) {
-  PJRT_Event* event;
-  TT_RETURN_IF_ERROR(ready_event(buffer, &event));
-  return tt_rt_event_await(buffer->client->plugin, event);
+  PJRT_Event* event = NULL;
+  tt_status_t status = ready_event(buffer, &event);
+  if (tt_status_is_ok(status)) status = tt_rt_event_await(buffer->client->plugin, event);
+  return tt_rt_note_annotate(buffer->note, status);
 }
 
-bool tt_rt_buffer_is_ready(tt_rt_buffer_t* buffer) {
-  PJRT_Event* event;
-  const tt_rt_plugin_t* plugin = buffer->client->plugin;
+tt_status_t tt_rt_buffer_ready_event(tt_rt_buffer_t* buffer, tt_rt_event_t** out_event) {
+  PJRT_Event* event = NULL;
+  *out_event = NULL;
   tt_status_t status = ready_event(buffer, &event);
-  if (!tt_status_is_ok(status)) {
-    tt_status_ignore(status);  // deleted or failed: nothing to wait for; await tells the error
-    return true;
-  }
-  TT_RT_ARGS(Event_IsReady, args);
-  args.event = event;
-  tt_status_ignore(TT_RT_CALL(plugin, Event_IsReady, &args));  // not ready then
-  TT_RT_ARGS(Event_Destroy, destroy);
-  destroy.event = event;
-  TT_RT_RELEASE(plugin, Event_Destroy, &destroy);  // as in event.c
-  return args.is_ready;
+  if (!tt_status_is_ok(status)) return tt_rt_note_annotate(buffer->note, status);
+  return tt_rt_event_wrap(buffer->client, event, buffer->note, out_event);
+}
+
+bool tt_rt_buffer_is_sole(const tt_rt_buffer_t* buffer) {
+  // acquire: what the others did with it comes before what the last holder does
+  return __atomic_load_n(&buffer->references, __ATOMIC_ACQUIRE) == 1;
+}
+
+void tt_rt_buffer_set_note(tt_rt_buffer_t* buffer, tt_rt_note_t* note) {
+  tt_rt_note_retain(note);
+  tt_rt_note_release(buffer->note);
+  buffer->note = note;
 }
 
 // ---- accessors ---------------------------------------------------------------------------------
 tt_dtype_t tt_rt_buffer_dtype(const tt_rt_buffer_t* buffer) { return buffer->dtype; }
 size_t tt_rt_buffer_rank(const tt_rt_buffer_t* buffer) { return buffer->rank; }
 const int64_t* tt_rt_buffer_dims(const tt_rt_buffer_t* buffer) { return buffer->dims; }
+tt_rt_note_t* tt_rt_buffer_note(const tt_rt_buffer_t* buffer) { return buffer->note; }
 size_t tt_rt_buffer_bytes(const tt_rt_buffer_t* buffer) { return buffer->bytes; }
 size_t tt_rt_buffer_device(const tt_rt_buffer_t* buffer) { return buffer->device; }
 void* tt_rt_buffer_host_pointer(tt_rt_buffer_t* buffer) {

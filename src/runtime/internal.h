@@ -47,7 +47,20 @@ struct tt_rt_buffer_s {
   uint32_t rank;
   size_t bytes;
   int64_t dims[TT_MAX_RANK];
+  tt_rt_note_t* note;              // NULL: none
   tt_rt_buffer_t* next_free;
+};
+
+struct tt_rt_note_s {
+  int32_t references;              // atomic
+  char text[];
+};
+
+struct tt_rt_event_s {
+  int32_t references;              // atomic
+  tt_rt_client_t* client;
+  PJRT_Event* handle;
+  tt_rt_note_t* note;              // NULL: none
 };
 
 struct tt_rt_executable_s {
@@ -97,6 +110,11 @@ static inline bool tt_rt_fault_due(void) {
 
 // Waits for an event and destroys it; NULL counts as done.
 tt_status_t tt_rt_event_await(const tt_rt_plugin_t* plugin, PJRT_Event* event) TT_MUST_USE;
+// Takes over `handle`, also with an error; NULL gives NULL.
+tt_status_t tt_rt_event_wrap(tt_rt_client_t* client, PJRT_Event* handle, tt_rt_note_t* note,
+                             tt_rt_event_t** out_event) TT_MUST_USE;
+// The note in front of an error.
+tt_status_t tt_rt_note_annotate(const tt_rt_note_t* note, tt_status_t status) TT_MUST_USE;
 
 // ---- objects -----------------------------------------------------------------------------------
 // Takes over `handle`. dims NULL: the plugin is asked for type and shape.

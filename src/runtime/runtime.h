@@ -91,19 +91,50 @@ tt_status_t tt_rt_buffer_from_host_strided(tt_rt_client_t* client, size_t device
                                            size_t rank, const int64_t* dims, const int64_t* byte_strides,
                                            const void* data, tt_rt_buffer_t** out_buffer) TT_MUST_USE;
 tt_status_t tt_rt_buffer_to_host(tt_rt_buffer_t* buffer, void* data, size_t bytes) TT_MUST_USE;  // waits
+// Transfers that may go on after the return: *out_event is done when `data` may be written or freed (from
+// host), or has arrived (to host); NULL: at once. The buffer itself stays with the transfer.
+tt_status_t tt_rt_buffer_from_host_async(tt_rt_client_t* client, size_t device, tt_dtype_t dtype, size_t rank,
+                                         const int64_t* dims, const void* data, tt_rt_buffer_t** out_buffer,
+                                         tt_rt_event_t** out_event) TT_MUST_USE;
+tt_status_t tt_rt_buffer_to_host_async(tt_rt_buffer_t* buffer, void* data, size_t bytes,
+                                       tt_rt_event_t** out_event) TT_MUST_USE;
+// When the buffer's values are there. It outlives the buffer, also one that a program consumes.
+tt_status_t tt_rt_buffer_ready_event(tt_rt_buffer_t* buffer, tt_rt_event_t** out_event) TT_MUST_USE;
 tt_status_t tt_rt_buffer_copy_to_device(tt_rt_buffer_t* buffer, size_t device,
                                         tt_rt_buffer_t** out_buffer) TT_MUST_USE;
 tt_status_t tt_rt_buffer_await(tt_rt_buffer_t* buffer) TT_MUST_USE;      // the buffer's own error
-bool tt_rt_buffer_is_ready(tt_rt_buffer_t* buffer);
 void tt_rt_buffer_retain(tt_rt_buffer_t* buffer);
 void tt_rt_buffer_release(tt_rt_buffer_t* buffer);
+// Whether the caller's reference is the only one: then nobody else can see the buffer.
+bool tt_rt_buffer_is_sole(const tt_rt_buffer_t* buffer);
 tt_dtype_t tt_rt_buffer_dtype(const tt_rt_buffer_t* buffer);
 size_t tt_rt_buffer_rank(const tt_rt_buffer_t* buffer);
 const int64_t* tt_rt_buffer_dims(const tt_rt_buffer_t* buffer);
 size_t tt_rt_buffer_bytes(const tt_rt_buffer_t* buffer);
 size_t tt_rt_buffer_device(const tt_rt_buffer_t* buffer);
+// What computed a buffer: stands in front of the errors of await, to_host and copy_to_device, which come
+// after the call that caused them. Shared by reference count.
+typedef struct tt_rt_note_s tt_rt_note_t;
+tt_status_t tt_rt_note_create(const char* text, tt_rt_note_t** out_note) TT_MUST_USE;
+void tt_rt_note_retain(tt_rt_note_t* note);
+void tt_rt_note_release(tt_rt_note_t* note);
+const char* tt_rt_note_text(const tt_rt_note_t* note);
+// Retains the note; before anyone else knows the buffer.
+void tt_rt_buffer_set_note(tt_rt_buffer_t* buffer, tt_rt_note_t* note);
+tt_rt_note_t* tt_rt_buffer_note(const tt_rt_buffer_t* buffer);   // borrowed; NULL: none
 // Host pointer of a vtpu buffer (debug memory, zero-copy reads); NULL elsewhere.
 void* tt_rt_buffer_host_pointer(tt_rt_buffer_t* buffer);
+
+// ---- events ------------------------------------------------------------------------------------
+// Something the plugin does behind our back. Any thread may ask, any number of times. Errors carry the
+// buffer's note.
+tt_status_t tt_rt_event_wait(tt_rt_event_t* event) TT_MUST_USE;
+// Not done: *out_done false. Done: its error, if it has one.
+tt_status_t tt_rt_event_poll(tt_rt_event_t* event, bool* out_done) TT_MUST_USE;
+// Calls back once when it is done (whatever its error), from this or any other thread; with an error never.
+tt_status_t tt_rt_event_on_done(tt_rt_event_t* event, void (*callback)(void* self), void* self) TT_MUST_USE;
+void tt_rt_event_retain(tt_rt_event_t* event);
+void tt_rt_event_release(tt_rt_event_t* event);
 
 // ---- programs ----------------------------------------------------------------------------------
 typedef struct tt_rt_compile_options_s {

@@ -127,7 +127,36 @@ TT_TEST(runtime, cpu_plugin_errors_keep_their_codes) {
   float out[4];
   TT_EXPECT_ERROR(tt_rt_buffer_to_host(buffer, out, 12), TT_INVALID_ARGUMENT, "12");
   TT_EXPECT_OK(tt_rt_buffer_await(buffer));
-  TT_EXPECT(tt_rt_buffer_is_ready(buffer));
+  tt_rt_event_t* ready = NULL;
+  bool is_done = false;
+  TT_EXPECT_OK(tt_rt_buffer_ready_event(buffer, &ready));
+  TT_EXPECT_OK(tt_rt_event_wait(ready));
+  TT_EXPECT_OK(tt_rt_event_poll(ready, &is_done));
+  TT_EXPECT(is_done);
+  tt_rt_event_release(ready);
+  // transfers that go on after the return
+  float kept[4] = {1, 2, 3, 4}, arrived[4] = {0};
+  tt_rt_buffer_t* later = NULL;
+  tt_rt_event_t* event = NULL;
+  TT_EXPECT_OK(tt_rt_buffer_from_host_async(client, 0, TT_DTYPE_F32, 1, four, kept, &later, &event));
+  if (event) TT_EXPECT_OK(tt_rt_event_wait(event));
+  tt_rt_event_release(event);
+  memset(kept, 0, sizeof(kept));
+  TT_EXPECT_OK(tt_rt_buffer_to_host_async(later, arrived, sizeof(arrived), &event));
+  tt_rt_buffer_release(later);   // the transfer keeps what it needs
+  if (event) TT_EXPECT_OK(tt_rt_event_wait(event));
+  tt_rt_event_release(event);
+  TT_EXPECT_EQ(arrived[3], 4);
+  // notes: what an error that comes late is about
+  tt_rt_note_t* note = NULL;
+  TT_EXPECT_OK(tt_rt_note_create("op(a, b)", &note));
+  tt_rt_buffer_set_note(buffer, note);
+  tt_rt_note_release(note);
+  tt_rt_fault_arm(1);
+  TT_EXPECT_ERROR(tt_rt_buffer_await(buffer), TT_INTERNAL, "op(a, b): ");
+  tt_rt_fault_arm(1);
+  TT_EXPECT_ERROR(tt_rt_buffer_to_host(buffer, out, 16), TT_INTERNAL, "op(a, b): ");
+  tt_rt_fault_arm(0);
   TT_EXPECT(tt_rt_buffer_host_pointer(buffer) == NULL);
   tt_rt_buffer_release(buffer);
   tt_rt_client_release(client);
