@@ -154,3 +154,41 @@ def test_determinism_check_and_metadata_errors():
     with pytest.raises(torch.utils.checkpoint.CheckpointError):
         checkpoint(unstable, x, use_reentrant=False).sum().backward()
     assert (x.detach() + 1).sum().item() == 8
+
+
+@BOTH
+def test_compiled_with_dropout(reentrant):
+    """A compiled graph draws the same words in its second forward, and the same as without compiling."""
+    if reentrant:
+        pytest.skip("Dynamo traces the variant that is not reentrant only")
+    model = block().tpu()
+    plain = gradients(model, lambda m, x: checkpoint(m, x, use_reentrant=False))
+    torch._dynamo.reset()
+    compiled = torch.compile(lambda m, x: checkpoint(m, x, use_reentrant=False), backend="tpu")
+    for left, right in zip(plain, gradients(model, compiled)):
+        torch.testing.assert_close(left, right)
+    inner = torch.compile(model, backend="tpu")
+    for left, right in zip(plain, gradients(model, lambda m, x: checkpoint(inner, x, use_reentrant=False))):
+        torch.testing.assert_close(left, right)
+
+
+def test_graphsafe_recomputation(python):
+    """torch's other way to recompute random ops: a pair of generators that go side by side."""
+    done = python("""
+import torch
+from torch.utils.checkpoint import checkpoint
+from torch._functorch._aot_autograd.utils import register_graphsafe_rng_device_type
+register_graphsafe_rng_device_type("tpu")
+model = torch.nn.Sequential(torch.nn.Linear(16, 16), torch.nn.Dropout(0.5)).tpu()
+f = torch.compile(lambda x: checkpoint(model, x, use_reentrant=False), backend="tpu")
+x = torch.ones(4, 16, device="tpu", requires_grad=True)
+for _ in range(3):
+    model.zero_grad()
+    y = f(x)
+    kept = (y != 0).float()
+    y.sum().backward()
+    # the bias' gradient counts what the forward kept: the second forward kept the same
+    torch.testing.assert_close(model[0].bias.grad, kept.sum(0) * 2)
+print("same words")
+""")
+    assert done.stdout == "same words\n", done.stderr[-3000:]

@@ -104,3 +104,35 @@ def test_manual_seed_opens_no_plugin(python):
 def test_generator_of_another_device():
     with pytest.raises(RuntimeError, match="generator"):
         torch.rand(3, device="tpu", generator=torch.Generator("cpu"))
+
+
+def test_graphsafe_state_is_shared():
+    """As CUDA's generators: one draws from the other's counter until another state is set."""
+    a, b = torch.Generator("tpu"), torch.Generator("tpu")
+    a.manual_seed(3), b.manual_seed(3)
+    expected = torch.rand(8, generator=b, device="tpu"), torch.rand(8, generator=b, device="tpu")
+    other = torch.Generator("tpu")
+    other.graphsafe_set_state(a.graphsafe_get_state())
+    assert torch.rand(8, generator=a, device="tpu").equal(expected[0])
+    assert torch.rand(8, generator=other, device="tpu").equal(expected[1])
+    assert a.get_state().equal(other.get_state()) and a.get_offset() == b.get_offset()
+    copy = a.clone_state()
+    torch.rand(8, generator=copy, device="tpu")
+    assert not a.get_state().equal(copy.get_state())
+    with pytest.raises(RuntimeError, match="expected a generator of tpu"):
+        a.graphsafe_set_state(torch.Generator())
+
+
+def test_graphsafe_swap_of_the_default_generator():
+    default = torch.tpu.default_generators[0]
+    before = default.get_state()
+    own = torch.Generator("tpu")
+    own.manual_seed(11)
+    kept = default.graphsafe_get_state()
+    default.graphsafe_set_state(own)
+    drawn = torch.rand(5, device="tpu")
+    default.graphsafe_set_state(kept)
+    again = torch.Generator("tpu")
+    again.manual_seed(11)
+    assert drawn.equal(torch.rand(5, device="tpu", generator=again)) and default.get_state().equal(before)
+    assert own.get_offset() == again.get_offset()

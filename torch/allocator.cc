@@ -1,6 +1,7 @@
 // The device allocator. A DataPtr's pointer is the storage's address (reserved, never
 // dereferenced), its context the core's storage itself, so that a kernel reaches it with one load.
 #include <c10/core/CachingDeviceAllocator.h>
+#include <c10/core/impl/COW.h>
 
 #include "shim.h"
 
@@ -32,9 +33,6 @@ struct TpuAllocator final : public c10::DeviceAllocator {
     check(tt_storage_allocate(device, bytes, &storage));
     return wrap_storage(storage, c10::Device(kTpu, static_cast<c10::DeviceIndex>(device)));
   }
-  // The context is not the pointer itself: COW contexts of c10 are refused (see _lazy_clone in
-  // factories.cc).
-  bool is_simple_data_ptr(const c10::DataPtr&) const override { return false; }
   c10::DeleterFnPtr raw_deleter() const override { return nullptr; }
   void copy_data(void* dest, const void* src, size_t bytes) const override {
     if (bytes == 0) return;
@@ -92,6 +90,44 @@ REGISTER_ALLOCATOR(kTpu, &g_allocator);
 }   // namespace
 
 c10::Allocator* allocator() { return &g_allocator; }
+
+// ---- copy on write
+// c10's contexts hold a DataPtr whose context is its pointer: while a storage shares its bytes, and
+// only then, our context is the address.
+namespace {
+
+void address_deleter(void* address) {
+  tt_storage_release(tt_storage_from_address(address, nullptr));
+}
+
+void materialize(c10::StorageImpl* storage) {
+  DeviceScope scope(storage->device().index());   // c10 allocates on the current device
+  c10::impl::cow::materialize_cow(storage);
+  c10::DataPtr& data = storage->_mutable_data_ptr_no_checks();
+  if (data.get_deleter() != &address_deleter) return;
+  const c10::Device device = data.device();
+  auto* owner = tt_storage_from_address(data.release_context(), nullptr);
+  storage->set_data_ptr_noswap(wrap_storage(owner, device));
+}
+
+}   // namespace
+
+c10::intrusive_ptr<c10::StorageImpl> share_storage(c10::StorageImpl* storage) {
+  c10::DataPtr& data = storage->_mutable_data_ptr_no_checks();
+  if (data.get_deleter() == &storage_deleter) {
+    const c10::Device device = data.device();
+    void* address = data.get();
+    data.release_context();
+    storage->set_data_ptr_noswap({address, address, &address_deleter, device});
+  }
+  auto copy = c10::impl::cow::lazy_clone_storage(*storage);
+  TORCH_CHECK(copy, "tpu: _lazy_clone of memory that is not the device's own");
+  for (c10::StorageImpl* one : {storage, copy.get()}) {
+    one->clear_materializer();
+    one->set_materializer(&materialize);
+  }
+  return copy;
+}
 
 tt_storage_t* storage_slow(const c10::StorageImpl* storage, size_t* byte_offset) {
   TORCH_CHECK(storage, "tpu: the tensor has no storage");

@@ -127,6 +127,7 @@ inline void record_tensor(Frame& frame, const at::Tensor& tensor, bool written, 
     }
     frame.device = device;
   }
+  if (written) before_write(impl);
   describe(impl, out);
 }
 

@@ -21,6 +21,7 @@ bool is_tpu(const c10::TensorImpl* impl) { return impl->device_type() == kTpu; }
 void copy_on_device(const at::Tensor& dst, const at::Tensor& src) {
   follow_threads();
   tt_tensor_t to, from;
+  before_write(dst.unsafeGetTensorImpl());
   describe(dst, &to);
   describe(src, &from);
   check(tt_tensor_copy(&to, &from));
@@ -53,31 +54,58 @@ at::Tensor plain(const at::Tensor& tensor) {
   return result;
 }
 
-void copy_to_host(const at::Tensor& dst, const at::Tensor& src) {
+// Pinned memory has transfers that go on after the return; pageable memory none.
+void read_into(const at::Tensor& src, void* host, bool non_blocking) {
   follow_threads();
   tt_tensor_t from;
+  describe(src, &from);
+  const bool pinned = pinned_block(host) != nullptr;
+  if (pinned) pinned_wait(host, false);
+  if (!pinned || !non_blocking) {
+    check(tt_tensor_to_host(&from, host));
+    return;
+  }
+  bool pending = false;
+  tt_status_t status = tt_tensor_to_host_async(&from, host, &pending);
+  const int device = src.device().index();
+  if (pending) pinned_use(host, device, tt_stream_current(device), false);
+  check(status);
+}
+
+void copy_to_host(const at::Tensor& dst, const at::Tensor& src, bool non_blocking) {
   if (dst.scalar_type() == src.scalar_type() && dst.is_contiguous()) {
-    describe(src, &from);
-    check(tt_tensor_to_host(&from, dst.mutable_data_ptr()));
+    read_into(src, dst.mutable_data_ptr(), non_blocking);
     return;
   }
   at::Tensor dense(at::detail::empty_cpu(src.sizes(), src.scalar_type()));
-  describe(src, &from);
-  check(tt_tensor_to_host(&from, dense.mutable_data_ptr()));
+  read_into(src, dense.mutable_data_ptr(), false);
   dst.copy_(dense);
 }
 
-void copy_from_host(const at::Tensor& dst, const at::Tensor& src) {
+void copy_from_host(const at::Tensor& dst, const at::Tensor& src, bool non_blocking) {
   follow_threads();
   const at::Tensor dense = src.contiguous();
   const uint8_t dtype = to_core(src.scalar_type());
   if (dtype == TT_DTYPE_INVALID) raise_dtype(src.scalar_type());
   tt_tensor_t to;
+  before_write(dst.unsafeGetTensorImpl());
   describe(dst, &to);
-  check(tt_tensor_from_host(&to, dense.const_data_ptr(), static_cast<tt_dtype_t>(dtype)));
+  const void* host = dense.const_data_ptr();
+  const bool pinned = pinned_block(host) != nullptr;
+  if (pinned) pinned_wait(host, true);
+  if (!pinned || !non_blocking) {
+    check(tt_tensor_from_host(&to, host, static_cast<tt_dtype_t>(dtype)));
+    return;
+  }
+  bool pending = false;
+  tt_status_t status =
+      tt_tensor_from_host_async(&to, host, static_cast<tt_dtype_t>(dtype), &pending);
+  const int device = dst.device().index();
+  if (pending) pinned_use(host, device, tt_stream_current(device), true);
+  check(status);
 }
 
-at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_blocking*/) {
+at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool non_blocking) {
   if (self.is_same(dst)) return dst;
   const bool to_device = is_tpu(dst.unsafeGetTensorImpl()),
              from_device = is_tpu(self.unsafeGetTensorImpl());
@@ -100,9 +128,9 @@ at::Tensor copy_from(const at::Tensor& self, const at::Tensor& dst, bool /*non_b
     // Overlapping views of one storage: the core reads all before it writes.
     copy_on_device(target, src);
   } else if (to_device) {
-    copy_from_host(target, src);
+    copy_from_host(target, src, non_blocking);
   } else {
-    copy_to_host(target, src);
+    copy_to_host(target, src, non_blocking);
   }
   return dst;
 }

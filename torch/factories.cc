@@ -134,19 +134,10 @@ at::Tensor& set_nothing(at::Tensor& self) {
   return set_storage_offset(self, std::move(storage), 0, {0}, {});
 }
 
-// Copies at once: same values as a lazy clone; memory that holds programs' operands has no write
-// barrier.
 at::Tensor lazy_clone(const at::Tensor& self) {
-  follow_threads();
-  at::Tensor base = at::empty_strided({static_cast<int64_t>(self.storage().nbytes())}, {1},
-                                      self.options().dtype(at::kByte));
-  size_t to_offset, from_offset;
-  tt_storage_t* to = storage_of(base.storage().unsafeGetStorageImpl(), &to_offset);
-  tt_storage_t* from = storage_of(self.storage().unsafeGetStorageImpl(), &from_offset);
-  if (base.numel() != 0)
-    check(tt_storage_copy(to, to_offset, from, from_offset, self.storage().nbytes()));
-  at::Tensor result(
-      c10::make_intrusive<c10::TensorImpl>(c10::Storage(base.storage()), kKeys, self.dtype()));
+  at::Tensor result(c10::make_intrusive<c10::TensorImpl>(
+      c10::Storage(share_storage(self.storage().unsafeGetStorageImpl())), self.key_set(),
+      self.dtype()));
   result.unsafeGetTensorImpl()->set_storage_offset(self.storage_offset());
   result.unsafeGetTensorImpl()->set_sizes_and_strides(self.sizes(), self.strides());
   return result;

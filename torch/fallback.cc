@@ -55,10 +55,12 @@ void describe_value(const c10::IValue& value, std::string* out) {
   const size_t count = op.schema().arguments().size();
   for (size_t i = stack->size() - count; i < stack->size(); i++)
     describe_value((*stack)[i], &operands);
+  char location[256] = "";
+  if (!reason) tt_location_describe(location, sizeof(location));   // the core's reason has it
   C10_THROW_ERROR(
       NotImplementedError,
       c10::str(
-          "tpu: ", full_name(op), " on (", operands, ") is not implemented",
+          "tpu: ", full_name(op), " on (", operands, ")", location, " is not implemented",
           reason ? c10::str(": ", reason) : std::string(),
           ". TORCH_TPU_FALLBACK=1 or torch.tpu.cpu_fallback_mode() runs such ops on the CPU."));
 }

@@ -3,6 +3,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Generator.h>
 #include <c10/core/GeneratorImpl.h>
+#include <c10/util/intrusive_ptr.h>
 
 #include <cstring>
 #include <mutex>
@@ -16,28 +17,41 @@ namespace {
 
 constexpr size_t kStateBytes = 16;
 
-struct GeneratorImpl final : public c10::GeneratorImpl {
-  uint64_t seed_ = c10::default_rng_seed_val;
-  uint64_t offset_ = 0;   // in words, a multiple of 4
+// What generators may share: graphsafe_set_state makes one draw from another's counter.
+struct State final : public c10::intrusive_ptr_target {
+  uint64_t seed = c10::default_rng_seed_val;
+  uint64_t offset = 0;   // in words, a multiple of 4
+  std::mutex mutex;      // guards both
 
-  explicit GeneratorImpl(int device)
+  void set(uint64_t new_seed, uint64_t new_offset) {
+    std::lock_guard<std::mutex> lock(mutex);
+    seed = new_seed;
+    offset = new_offset;
+  }
+};
+
+struct GeneratorImpl final : public c10::GeneratorImpl {
+  c10::intrusive_ptr<State> state_;
+
+  explicit GeneratorImpl(int device,
+                         c10::intrusive_ptr<State> state = c10::make_intrusive<State>())
       : c10::GeneratorImpl(c10::Device(kTpu, static_cast<c10::DeviceIndex>(device)),
-                           c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)) {}
+                           c10::DispatchKeySet(c10::DispatchKey::PrivateUse1)),
+        state_(std::move(state)) {}
   static c10::DeviceType device_type() { return kTpu; }
 
   void set_current_seed(uint64_t seed) override {
-    seed_ = seed;
-    offset_ = 0;
+    state_->set(seed, 0);
   }
   void set_offset(uint64_t offset) override {
     TORCH_CHECK(offset % 4 == 0, "offset must be a multiple of 4");
-    offset_ = offset;
+    state_->set(state_->seed, offset);
   }
-  uint64_t get_offset() const override { return offset_; }
-  uint64_t current_seed() const override { return seed_; }
+  uint64_t get_offset() const override { return state_->offset; }
+  uint64_t current_seed() const override { return state_->seed; }
   uint64_t seed() override {
     set_current_seed(c10::detail::getNonDeterministicRandom(true));
-    return seed_;
+    return state_->seed;
   }
   void set_state(const c10::TensorImpl& state) override {
     TORCH_CHECK(state.device_type() == c10::DeviceType::CPU && state.is_contiguous() &&
@@ -50,23 +64,33 @@ struct GeneratorImpl final : public c10::GeneratorImpl {
     uint64_t offset = 0;
     if (bytes == kStateBytes) std::memcpy(&offset, data + 8, 8);
     TORCH_CHECK(offset % 4 == 0, "offset must be a multiple of 4");
-    std::memcpy(&seed_, data, 8);
-    offset_ = offset;
+    uint64_t seed;
+    std::memcpy(&seed, data, 8);
+    state_->set(seed, offset);
   }
   c10::intrusive_ptr<c10::TensorImpl> get_state() const override {
     at::TensorBase state =
         at::detail::empty_cpu({static_cast<int64_t>(kStateBytes)}, c10::ScalarType::Byte);
     auto* data = static_cast<char*>(state.mutable_data_ptr());
-    std::memcpy(data, &seed_, 8);
-    std::memcpy(data + 8, &offset_, 8);
+    std::memcpy(data, &state_->seed, 8);
+    std::memcpy(data + 8, &state_->offset, 8);
     return state.getIntrusivePtr();
+  }
+  void graphsafe_set_state(const c10::intrusive_ptr<c10::GeneratorImpl>& other) override {
+    auto* ours = dynamic_cast<GeneratorImpl*>(other.get());
+    TORCH_CHECK(ours && ours->device() == device(), "graphsafe_set_state: expected a generator of ",
+                device());
+    state_ = ours->state_;
+  }
+  c10::intrusive_ptr<c10::GeneratorImpl> graphsafe_get_state() const override {
+    return c10::make_intrusive<GeneratorImpl>(device_.index(), state_);
   }
   // Shares nothing: the two generators go on from the same point.
   c10::GeneratorImpl* clone_impl() const override {
-    auto* copy = new GeneratorImpl(device_.index());
-    copy->seed_ = seed_;
-    copy->offset_ = offset_;
-    return copy;
+    auto copy = c10::make_intrusive<State>();
+    copy->seed = state_->seed;
+    copy->offset = state_->offset;
+    return new GeneratorImpl(device_.index(), std::move(copy));
   }
 };
 
@@ -106,10 +130,13 @@ void reserve_random(void* generator, int device, uint64_t words, uint64_t* seed,
   auto* impl =
       static_cast<GeneratorImpl*>(generator ? static_cast<c10::GeneratorImpl*>(generator)
                                             : default_generator(device).unsafeGetGeneratorImpl());
-  std::lock_guard<std::mutex> lock(impl->mutex_);
-  *seed = impl->seed_;
-  *offset = impl->offset_;
-  impl->offset_ += (words + 3) & ~uint64_t(3);
+  std::unique_lock<std::mutex> pointer(impl->mutex_);
+  const c10::intrusive_ptr<State> state = impl->state_;
+  pointer.unlock();
+  std::lock_guard<std::mutex> lock(state->mutex);
+  *seed = state->seed;
+  *offset = state->offset;
+  state->offset += (words + 3) & ~uint64_t(3);
 }
 
 namespace {

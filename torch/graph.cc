@@ -27,6 +27,11 @@ std::vector<at::Tensor> graph_run(int64_t handle, at::TensorList inputs, at::Int
       describe(*tensor, &records[i]);
       continue;
     }
+    auto* impl = tensor->unsafeGetTensorImpl();
+    if (C10_UNLIKELY(impl->unsafe_storage().unsafeGetStorageImpl()->has_materializer()) &&
+        tt_graph_executable_writes(executable, static_cast<uint32_t>(i))) {
+      before_write(impl);
+    }
     describe(*tensor, &records[i]);
   }
   c10::SmallVector<tt_scalar_t, 8> numbers;

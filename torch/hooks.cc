@@ -5,10 +5,6 @@
 #include "shim.h"
 
 namespace tpu {
-
-const void* pinned_block(const void* address);
-c10::Allocator* pinned_allocator();
-
 namespace {
 
 struct Hooks final : public at::PrivateUse1HooksInterface {
@@ -56,6 +52,7 @@ struct Hooks final : public at::PrivateUse1HooksInterface {
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
     c10::StorageImpl* impl = storage.unsafeGetStorageImpl();
     TORCH_CHECK(impl->resizable(), "Trying to resize storage that is not resizable");
+    if (impl->has_materializer()) impl->mutable_data_ptr();   // no longer shared
     DeviceScope scope(impl->device().index());
     c10::DataPtr data = allocator()->allocate(bytes);
     const size_t kept = std::min(bytes, impl->nbytes());

@@ -108,6 +108,9 @@ std::string make_plan(size_t op, tt_variant_t variant, const tt_aten_info_t& inf
       if (own[k].name() != order[i].name()) continue;
       arg.slot = static_cast<int8_t>(k);
       arg.written = own[k].alias_info() && own[k].alias_info()->isWrite();
+      // The running statistics, which this schema does not mark.
+      if (schema.name() == "aten::native_batch_norm" && order[i].name().rfind("running_", 0) == 0)
+        arg.written = true;
     }
     // A few in-place forms name their first argument otherwise.
     if (arg.slot < 0 && i == 0 && own_inputs > 0 && variant == TT_VARIANT_INPLACE) {

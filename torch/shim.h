@@ -63,6 +63,23 @@ inline tt_storage_t* storage_of(const c10::StorageImpl* storage, size_t* byte_of
 }
 // Takes over one reference of `storage`.
 c10::DataPtr wrap_storage(tt_storage_t* storage, c10::Device device);
+// A storage with the same bytes: none are copied before one of the two is written.
+c10::intrusive_ptr<c10::StorageImpl> share_storage(c10::StorageImpl* storage);
+// Before a write: a storage that shares its bytes gets its own.
+inline void before_write(const c10::TensorImpl* impl) {
+  c10::StorageImpl* storage = impl->unsafe_storage().unsafeGetStorageImpl();
+  if (C10_UNLIKELY(storage->has_materializer())) storage->mutable_data_ptr();
+}
+
+// ---- pinned memory (host_allocator.cc)
+// -----------------------------------------------------------
+// The pinned block that holds the address, or null.
+const void* pinned_block(const void* address);
+c10::Allocator* pinned_allocator();
+// Waits for transfers of the block that one more may not overtake.
+void pinned_wait(const void* address, bool to_device);
+// The block is in use until the device's current stream has come so far.
+void pinned_use(const void* address, int device, int64_t stream, bool to_device);
 
 // ---- devices (guard.cc)
 // --------------------------------------------------------------------------
