@@ -50,7 +50,6 @@ def test_names_of_features_that_are_missing():
     import torch.tpu.profiler
 
     for call in (
-        torch.tpu.explain,
         torch.tpu.distributed.topology_aware_mesh,
         torch.tpu.profiler.TpuProfilerConfig,
         torch.tpu._set_dump_on_cache_miss,

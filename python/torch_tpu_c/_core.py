@@ -77,7 +77,7 @@ MemoryStats = _counters(
     "allocated_bytes", "peak_allocated_bytes", "reserved_bytes", "peak_reserved_bytes", "limit_bytes", "free_bytes",
     "allocations", "frees", "out_of_memory_errors",
 )
-CompileStats = _counters("hits", "misses", "plans", "evictions", "entries", "compile_ns", "executions")
+CompileStats = _counters("hits", "misses", "plans", "evictions", "entries", "compile_ns", "executions", "plugin_ns")
 TransferStats = _counters("bytes_to_device", "bytes_to_host", "copies_to_device", "copies_to_host")
 AllocationStats = _counters("core_allocations", "core_live_blocks")
 
@@ -87,11 +87,25 @@ MATMUL_PASSES, SAFE_INPLACE, DEBUG, LOCATIONS, THREADS, CACHE_ENTRIES, IR_HANDOV
 _libraries: dict = {}
 
 
+def load() -> None:
+    """Loads the shim, and with it the core that it is linked to: one handle for both, so that what Python calls is what
+    torch runs, also when the files are replaced while the process lives."""
+    if "handle" not in _libraries:
+        _libraries["handle"] = ctypes.CDLL(path("libtorch_tpu_shim.so"))._handle
+
+
+def _open(name: str):
+    # Symbols of a handle are looked up in what the library is linked to as well.
+    if "handle" in _libraries:
+        return ctypes.CDLL(name, handle=_libraries["handle"])
+    return ctypes.CDLL(path(name))
+
+
 def core():
     """libtorch_tpu_core, prototypes set."""
     if "core" in _libraries:
         return _libraries["core"]
-    lib = ctypes.CDLL(path("libtorch_tpu_core.so"))
+    lib = _open("libtorch_tpu_core.so")
     status, text = ctypes.c_void_p, ctypes.c_char_p
     i32, i64, size = ctypes.c_int, ctypes.c_int64, ctypes.c_size_t
     p = ctypes.POINTER
@@ -122,6 +136,9 @@ def core():
         ("tt_fault_arm_allocation", None, [ctypes.c_uint64]),
         ("tt_fault_arm_plugin_call", None, [ctypes.c_uint64]),
         ("tt_fault_fired", ctypes.c_bool, []),
+        ("tt_set_locate", None, [ctypes.c_void_p]),
+        ("tt_trace_enable", None, [ctypes.c_bool]),
+        ("tt_trace_take", size, [ctypes.c_void_p, size, p(ctypes.c_uint64)]),
         ("tt_aten_count", size, []),
         ("tt_aten_find", size, [text]),
     ):
@@ -135,7 +152,8 @@ def shim():
     """libtorch_tpu_shim's few C functions."""
     if "shim" in _libraries:
         return _libraries["shim"]
-    lib = ctypes.CDLL(path("libtorch_tpu_shim.so"))
+    load()
+    lib = _open("libtorch_tpu_shim.so")
     for name, result, arguments in (
         ("tts_forked", ctypes.c_int, []),
         ("tts_manual_seed_all", None, [ctypes.c_uint64]),

@@ -40,18 +40,58 @@ def after_import(name: str, action) -> None:
     _pending[name] = action
 
 
-def _let_autograd_finish() -> None:
-    """A device thread of autograd that still drops a finished graph when Python ends would abort the process."""
-    import time
+_kept: list = []   # what autograd's threads may hold when Python ends: never dropped by them
 
+
+class _Token:
+    pass
+
+
+def _quiesce_autograd() -> None:
+    """A thread of autograd that wants the GIL while Python ends aborts the process: one that still starts, or that drops
+    the graph of a backward which has returned. Each takes its work in order; so one backward a device, without a
+    program, and its graph dropped too, says that the thread is idle. It never needs the GIL again then."""
     from . import _core
 
-    if _core.core().tt_is_initialized():
-        time.sleep(0.02)   # without the GIL, which is what such a thread waits for
+    if not _core.core().tt_is_initialized() or not _has_autograd_threads():
+        return
+    import time
+    import weakref
+
+    import torch
+
+    token = _Token()
+    alive = weakref.ref(token)
+    # A backward copies the thread's stash, and drops it with its graph.
+    torch._C._stash_obj_in_tls("torch_tpu.exit", token)
+    with torch.enable_grad():
+        for device in range(torch.tpu.device_count()):
+            x = torch.empty(1, device=f"tpu:{device}", requires_grad=True)
+            y = x.view(1, 1)
+            ones = torch.empty(1, 1, device=f"tpu:{device}")
+            _kept.extend((x, y, ones, torch.autograd.grad(y, x, ones)))
+    torch._C._stash_obj_in_tls("torch_tpu.exit", None)
+    del token
+    end = time.monotonic() + 5
+    while alive() is not None and time.monotonic() < end:
+        time.sleep(0.0005)   # without the GIL, which is what the thread may wait for
+
+
+def _has_autograd_threads() -> bool:
+    import glob
+
+    for path in glob.glob("/proc/self/task/*/comm"):
+        try:
+            with open(path) as file:
+                if file.read().startswith("pt_autograd"):
+                    return True
+        except OSError:   # the thread has ended meanwhile
+            continue
+    return False
 
 
 def install(torch) -> None:
-    atexit.register(_let_autograd_finish)
+    atexit.register(_quiesce_autograd)
     after_import("torch._dynamo.device_interface", _dynamo_interface)
     after_import("torch._inductor.compile_fx", _inductor_refusal)
     after_import("torch._prims.rng_prims", _checkpoint_rng)

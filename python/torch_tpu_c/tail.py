@@ -80,6 +80,14 @@ def _functional(op):
     return None
 
 
+def has_decomposition(op) -> bool:
+    """Whether an op without a kernel would run through a decomposition."""
+    if op._schema.is_mutable:
+        found = _functional(op)
+        return found is not None and found[0] in _table()
+    return op in _table()
+
+
 def _register(name: str, overload: str) -> bool:
     import torch
 

@@ -34,6 +34,7 @@ from .stream import (  # noqa: F401
     stream,
 )
 from .random import (  # noqa: F401
+    _get_generator,
     default_generators,
     get_rng_state,
     get_rng_state_all,
@@ -65,13 +66,13 @@ from .stats import (  # noqa: F401
     compile_reasons,
     compile_stats,
     cpu_fallback_mode,
-    explain,
     fallback_stats,
     forbid_recompiles,
     trace_stats,
     transfer_stats,
 )
 from .stats import _clear_cache, _get_cache_stats, _set_cache_only, _set_dump_on_cache_miss  # noqa: F401
+from .explain import Explanation, explain  # noqa: F401
 from .mode import EagerMode, eager_mode  # noqa: F401
 from . import amp, distributed, memory, profiler, random  # noqa: F401
 from .amp import get_amp_supported_dtype  # noqa: F401

@@ -29,6 +29,11 @@ class _Generators:
 default_generators = _Generators()
 
 
+def _get_generator(device) -> torch.Generator:
+    """Default generator of a device: what torch's recomputation in compiled graphs asks for."""
+    return default_generators[index_of(device)]
+
+
 def get_rng_state(device="tpu") -> torch.Tensor:
     """State of a device's default generator, a ByteTensor on the CPU."""
     return default_generators[index_of(device)].get_state()

@@ -15,7 +15,8 @@ def _read(structure, name) -> dict:
 
 
 def compile_stats() -> dict:
-    """Executable cache: hits, misses, plans, evictions, entries, compile_ns, executions."""
+    """Executable cache: hits, misses, plans, evictions, entries, executions, compile_ns (plugin_ns of it in
+    the plugin's compiler)."""
     return _read(_core.CompileStats, "tt_compile_stats")
 
 
@@ -104,4 +105,3 @@ def _set_cache_only(enabled: bool) -> None:
 
 
 _set_dump_on_cache_miss = feature("torch.tpu._set_dump_on_cache_miss", "dumping programs at cache misses")
-explain = feature("torch.tpu.explain", "listing the unsupported ops of a function")
