@@ -459,7 +459,7 @@ struct Entry final : c10::OperatorKernel {
         TORCH_CHECK(out.dtype() == dtype, "Expected out tensor to have dtype ", dtype, ", but got ",
                     out.dtype(), " instead");
       }
-      check_overlap(frame, out);
+      // Overlap is the core's to check: only outputs that keep their size are written where they lie.
     }
     call->out_count = plan.out_count;
     call->outs = outs;
@@ -491,7 +491,18 @@ struct Entry final : c10::OperatorKernel {
   static void store(Frame& frame, const at::Tensor& out, tt_result_t& result) {
     if (result.kind != TT_RESULT_TENSOR) return;
     const at::Tensor value = wrap_result(result, frame.device);
-    at::native::resize_output(out, value.sizes());
+    if (frame.plan.flags & TT_ATEN_POINTWISE) {   // an operand cannot grow
+      for (uint32_t i = 0; i < frame.plan.arg_count; i++) {
+        const ArgPlan& arg = frame.plan.args[i];
+        TORCH_CHECK(arg.convert != Convert::kTensor || arg.slot < 0 ||
+                        !frame.base[arg.slot].isTensor() ||
+                        !frame.base[arg.slot].toTensor().is_same(out),
+                    "output with shape ", out.sizes(), " doesn't match the broadcast shape ",
+                    value.sizes());
+      }
+    }
+    if (at::native::resize_output(out, value.sizes()))
+      out.unsafeGetTensorImpl()->set_sizes_and_strides(value.sizes(), value.strides());
     if (value.numel() != 0) copy_on_device(out, value);
   }
 
