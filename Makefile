@@ -1,7 +1,7 @@
 # Two commands do everything on a fresh machine:
 #   make demo   virtual environment, dependencies, build, then three programs on the tpu device
 #   make test   the tests
-# Others: make build | check-fast | test-long | check-tpu | check-tpu-long | asan | tsan | fuzz | wheel | bench | clean.
+# Others: make build | check-fast | test-long | test-foreign | check-tpu | check-tpu-long | asan | tsan | fuzz | wheel | bench | clean.
 # See CONTRIBUTING.md.
 
 SHELL := /bin/bash
@@ -16,7 +16,7 @@ CTEST = $(dir $(CMAKE))ctest
 export HF_HUB_OFFLINE := 1
 export TOKENIZERS_PARALLELISM := false
 
-.PHONY: demo test test-long build check-fast check-tpu check-tpu-long asan tsan fuzz wheel bench clean system environment environment-test rules c-tests help
+.PHONY: demo test test-long test-foreign build check-fast check-tpu check-tpu-long asan tsan fuzz wheel bench clean system environment environment-test rules c-tests help
 
 help:
 	@sed -n '1,5p' Makefile
@@ -64,6 +64,11 @@ check-fast: $(VENV)/.test build rules c-tests
 
 test: $(VENV)/.test build rules c-tests
 	$(PY) -m pytest tests -m "not slow"
+	$(PY) tests/foreign.py --part
+
+# The same tests through a PJRT plugin that others wrote (XLA:CPU): an hour or so, most of it XLA compiling small programs.
+test-foreign: $(VENV)/.test build
+	$(PY) tests/foreign.py
 
 # Minutes each: the language model, whole training passes, all of op_db, process exits. By hand before an issue is closed.
 test-long: $(VENV)/.test build

@@ -1,3 +1,4 @@
+import fnmatch
 import os
 import pathlib
 import subprocess
@@ -12,6 +13,25 @@ os.environ.setdefault("JAX_PLATFORMS", "cpu")  # where libtpu is installed, jax 
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: takes more than a few seconds; left out of check-fast")
+
+
+def foreign_skips():
+    """(pattern, reason) of each line of foreign.skips."""
+    for line in (pathlib.Path(__file__).resolve().parent / "foreign.skips").read_text().splitlines():
+        if line.strip() and not line.startswith("#"):
+            yield tuple(line.split(": ", 1))
+
+
+def pytest_collection_modifyitems(config, items):
+    if not os.environ.get("TT_FOREIGN"):   # set by foreign.py
+        return
+    files = {item.nodeid.split("::")[0] for item in items}
+    for pattern, reason in foreign_skips():
+        matches = [item for item in items if fnmatch.fnmatch(item.nodeid, pattern.replace("[", "[[]"))]
+        if not matches and pattern.split("::")[0] in files and not any("::" in word or word == "-k" for word in sys.argv):
+            raise pytest.UsageError(f"foreign.skips: no test is named {pattern}")
+        for item in matches:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 def run_python(code: str, timeout: float = 120, **env) -> subprocess.CompletedProcess:

@@ -1,6 +1,7 @@
 """Random programs of views, other dtypes, in-place writes and copies: after each write every live view of
 every storage equals its CPU twin, in value, shape, strides and offset (design D2). A failure names its seed."""
 
+import os
 import random
 
 import pytest
@@ -18,6 +19,8 @@ DTYPES = [
     torch.int8,
 ]
 STEPS, LIVE = 14, 7
+SEEDS = 10 if os.environ.get("TT_FOREIGN") else 150   # of a block; each compiles dozens of programs
+FLUSHES = bool(os.environ.get("TT_FOREIGN"))   # XLA:CPU computes with subnormal numbers as zeros
 
 
 def view_ops(rng, x):
@@ -85,6 +88,14 @@ def equal(tpu, cpu):
     return torch.allclose(tpu.cpu().double(), cpu.double(), rtol=1e-2)
 
 
+def undefined(x):
+    """Integers seen as floats: what arithmetic makes of NaN's bits, and of subnormal numbers where they are flushed."""
+    if not x.is_floating_point():
+        return False
+    subnormal = FLUSHES and bool(((x != 0) & (x.abs() < torch.finfo(x.dtype).tiny)).any())
+    return subnormal or bool(x.isnan().any())
+
+
 def run(seed):
     rng = random.Random(seed)
     shape = [rng.randint(0 if rng.random() < 0.1 else 1, 5) for _ in range(rng.randint(0, 4))]
@@ -117,13 +128,13 @@ def run(seed):
             attempt(lambda: op(tpu, live[other][1]))[1],
         )
         assert (error is None) == (tpu_error is None), (seed, log, error, tpu_error)
-        if any(bool(left.isnan().any()) for left, _ in live):
-            return  # integers seen as floats: the bits of a NaN after arithmetic are not defined
+        if any(undefined(left) for left, _ in live):
+            return
         for number, (left, right) in enumerate(live):
             assert equal(right, left), (seed, log, number, left, right.cpu())
 
 
 @pytest.mark.parametrize("block", range(8))
 def test_D2_random_programs(block):
-    for seed in range(1000 * block, 1000 * block + 150):
+    for seed in range(1000 * block, 1000 * block + SEEDS):
         run(seed)
