@@ -119,7 +119,14 @@ def collect(options):
         what = "ops" if options.ops else "ops,own,models" + (",training" if options.long else "")
         command = [sys.executable, HERE / "collect.py", collected(options, part), "--kind", KIND]
         command += ["--programs", WORK / "programs", "--recorder", recorder, "--ops", options.ops]
-        command += ["--what", what, "--samples", "3" if options.long else "1", "--part", f"{part}/{options.jobs}"]
+        command += [
+            "--what",
+            what,
+            "--samples",
+            "3" if options.long else "1",
+            "--part",
+            f"{part}/{options.jobs}",
+        ]
         children.append(
             subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         )
@@ -201,6 +208,12 @@ def donation_fault(program, report):
 
 
 # ---- the document ------------------------------------------------------------------------------
+def plain(reason):
+    """Without the names of graphs and of the generation: equal reasons get one number."""
+    reason = re.sub(r"(graph '[^']*'(, input \d+)?|function @\w+): ", "", reason)
+    return re.sub(r"(, not)? on (TPU v5 lite|v5e)$", "", reason.removeprefix("tpu: "))
+
+
 def cell_of(records, reports):
     """(compiling dtypes, {dtype: reason of our refusal}, faults) of one entry."""
     compiles, refused, faults = [], {}, []
@@ -217,7 +230,7 @@ def cell_of(records, reports):
         elif programs:
             compiles.append(dtype)
         else:
-            refused[dtype] = next(r["refused"] for r in by_dtype[dtype] if r["refused"])
+            refused[dtype] = plain(next(r["refused"] for r in by_dtype[dtype] if r["refused"]))
     return compiles, refused, faults
 
 
@@ -306,9 +319,7 @@ def write_document(version, results, figures, unreached):
     ]
     for name, f in sorted(figures.items()):
         lines.append(
-            f"| {name} | "
-            + " | ".join(str(f[k]) for k in ("programs", *FIGURES))
-            + f" | {f['flops']:.4g} |"
+            f"| {name} | " + " | ".join(str(f[k]) for k in ("programs", *FIGURES)) + f" | {f['flops']:.4g} |"
         )
     DOCUMENT.write_text("\n".join(lines) + "\n")
 
@@ -384,7 +395,9 @@ def main():
         write_document(version, results, figures, unreached)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = used.ru_utime + used.ru_stime
-    print(f"{len(set(problems))} problems, {time.monotonic() - began:.0f} s, {cpu:.0f} s of CPU time in children")
+    print(
+        f"{len(set(problems))} problems, {time.monotonic() - began:.0f} s, {cpu:.0f} s of CPU in children"
+    )
     return 1 if problems else 0
 
 

@@ -18,10 +18,13 @@ needs_libtpu = pytest.mark.skipif(
 )
 
 HEAD = "func.func public @main(%0: tensor<4x8xf32> {tf.aliasing_output = 0 : i32}, %1: tensor<4x8xf32>)"
-ADD = HEAD + """ -> (tensor<4x8xf32>) {
+ADD = (
+    HEAD
+    + """ -> (tensor<4x8xf32>) {
   %2 = "stablehlo.add"(%0, %1) : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
   "func.return"(%2) : (tensor<4x8xf32>) -> ()
 }"""
+)
 # libtpu ends the process on a size without a bound.
 DEADLY = """func.func public @main(%0: tensor<?xf32>) -> (tensor<?xf32>) {
   %1 = "stablehlo.add"(%0, %0) : (tensor<?xf32>, tensor<?xf32>) -> tensor<?xf32>
@@ -36,6 +39,15 @@ def test_donated_parameters():
         ADD.replace("%1: tensor<4x8xf32>)", "%1: tensor<complex<f32>> {tf.aliasing_output = 1 : i32})")
     ) == {0: 128, 1: 8}
     assert gate.donated(WRONG.replace(" {tf.aliasing_output = 0 : i32}", "")) == {}
+
+
+def test_equal_reasons_are_one():
+    assert (
+        gate.plain("graph 'graph7', input 0: dtype f64 is not supported on TPU v5 lite")
+        == "dtype f64 is not supported"
+    )
+    assert gate.plain("function @main: dtype f64 is not supported on v5e") == "dtype f64 is not supported"
+    assert gate.plain("graph 'graph9': function @main: too large") == "too large"
 
 
 def test_document_is_read_back(tmp_path, monkeypatch):
