@@ -138,7 +138,7 @@ void tt_child_end(tt_child_t* child, char* out_how, size_t capacity) {
   int state = 0;
   if (capacity) out_how[0] = '\0';
   if (!child->process) return;
-  // one that has closed its answers is about to end by itself, and that end is what the caller wants to hear of
+  // one that has closed its answers is about to end by itself, and that end is what the caller asks for
   bool ended = false;
   for (int i = 0; i < 200 && tt_child_is_gone(child) && !ended; ++i) {
     ended = waitpid(child->process, &state, WNOHANG) == child->process;

@@ -4,8 +4,11 @@
 
 #include <stddef.h>
 
-// TORCH_TPU_PLUGIN, else libvtpu.so. NULL if there is none; the text is written into `path`.
-const char* tt_find_plugin(char* path, size_t capacity);
+#include "runtime/discovery.h"
+
+// By the rules of runtime/discovery.h; out->path is the embedded plugin's where that is chosen. With an
+// error, *out holds what was found out.
+tt_status_t tt_find_plugin(tt_rt_discovery_t* out) TT_MUST_USE;
 // libvtpu.so beside the tool, in its parent folder or the parent's lib folder; NULL: none.
 const char* tt_find_vtpu(char* path, size_t capacity);
 // The folder of the running tool; NULL: unknown.

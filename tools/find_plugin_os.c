@@ -28,11 +28,12 @@ const char* tt_find_vtpu(char* path, size_t capacity) {
   return NULL;
 }
 
-const char* tt_find_plugin(char* path, size_t capacity) {
-  const char* given = getenv("TORCH_TPU_PLUGIN");
-  if (given && *given && strcmp(given, "vtpu") != 0) {
-    snprintf(path, capacity, "%s", given);
-    return path;
-  }
-  return tt_find_vtpu(path, capacity);
+tt_status_t tt_find_plugin(tt_rt_discovery_t* out) {
+  char folder[PATH_MAX];
+  tt_rt_system_t system = tt_rt_system();
+  TT_RETURN_IF_ERROR(tt_rt_discover(&system, NULL, tt_own_folder(folder, sizeof(folder)), out));
+  if (!out->is_embedded || tt_find_vtpu(out->path, sizeof(out->path))) return TT_OK_STATUS;
+  out->path[0] = '\0';
+  return tt_status_create(TT_NOT_FOUND,
+                          "libvtpu.so is not beside this tool: --plugin or TORCH_TPU_PLUGIN names a plugin");
 }

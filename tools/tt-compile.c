@@ -4,9 +4,9 @@
 //   ask "path\n" ------------------------> compiles
 //   reads <------------------------------- "json bytes, text bytes\n", JSON line, text
 //
-// Invariants: a worker answers requests in order, one each; a program during which a worker died or overran its
-// time is tried once more as the first one of a fresh worker, and only that failure is reported: what one program
-// leaves behind in a process is not held against the next.
+// Invariants: a worker answers requests in order, one each; a program during which a worker died or overran
+// its time is tried once more as the first one of a fresh worker, and only that failure is reported: what one
+// program leaves behind in a process is not held against the next.
 #define _GNU_SOURCE
 #include <inttypes.h>
 #include <libgen.h>

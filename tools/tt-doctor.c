@@ -1,4 +1,5 @@
-// tt-doctor: what this machine and installation can do, for bug reports. --no-plugin opens no plugin.
+// tt-doctor: what this machine and installation can do, which plugin is chosen and why, for bug reports.
+// --no-plugin opens no plugin.
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,31 @@ static void print_cpu(void) {
   bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
   printf("kernels can use:  %s\n", avx512 ? "avx512" : avx2 ? "avx2" : "plain C");
 #endif
+}
+
+static void print_hardware(const tt_rt_hardware_t* hardware) {
+  if (!hardware->chip) {
+    printf("tpu hardware:     none on the PCI bus\n");
+    return;
+  }
+  printf("tpu hardware:     %d x %s on the PCI bus (first %s), %d device nodes%s\n", hardware->chips,
+         hardware->chip->name, hardware->address, hardware->nodes,
+         hardware->nodes ? "" : ": the chips cannot be opened without one");
+  printf("this process:     %d chips, %d devices; process %d of %d\n", hardware->visible_chips,
+         hardware->devices, hardware->process_index, hardware->process_count);
+}
+
+// What changes the choice or what libtpu does.
+static void print_environment(const tt_rt_system_t* system) {
+  static const char* const names[] = {
+      "TORCH_TPU_PLUGIN", "TORCH_TPU_VIRTUAL", "TORCH_TPU_SYSFS_ROOT", "PJRT_NAMES_AND_LIBRARY_PATHS",
+      "TPU_LIBRARY_PATH", "TPU_VISIBLE_CHIPS", "TPU_VISIBLE_DEVICES", "TPU_CHIPS_PER_PROCESS_BOUNDS",
+      "TPU_PROCESS_BOUNDS", "TPU_CHIPS_PER_HOST_BOUNDS", "TPU_HOST_BOUNDS", "TPU_PROCESS_ADDRESSES",
+      "CLOUD_TPU_TASK_ID", "TPU_WORKER_ID", "TPU_WORKER_HOSTNAMES", "TPU_ACCELERATOR_TYPE"};
+  for (size_t i = 0; i < TT_ARRAY_LENGTH(names); ++i) {
+    const char* value = tt_rt_os_variable(system, names[i]);
+    if (value[0]) printf("environment:      %s=%s\n", names[i], value);
+  }
 }
 
 static int print_plugin(const char* path) {
@@ -88,8 +114,7 @@ static int print_plugin(const char* path) {
 }
 
 int main(int argc, char** argv) {
-  char path[4096];
-  const char* plugin = tt_find_plugin(path, sizeof(path));
+  const char* plugin = NULL;
   bool open = true;
   for (int i = 1; i < argc; ++i) {
     if (strcmp(argv[i], "--no-plugin") == 0) {
@@ -106,7 +131,27 @@ int main(int argc, char** argv) {
 #endif
   printf("core ir:          %s\n", tt_rt_ir_fingerprint());
   print_cpu();
-  printf("plugin:           %s\n", plugin ? plugin : "none found (--plugin or TORCH_TPU_PLUGIN names one)");
-  if (!plugin) return 1;
+  tt_rt_system_t system = tt_rt_system();
+  tt_rt_discovery_t choice;
+  tt_status_t status = tt_find_plugin(&choice);
+  print_hardware(&choice.hardware);
+  char libtpu[1024], folder[4096];
+  bool found = tt_rt_find_libtpu(&system, tt_own_folder(folder, sizeof(folder)), libtpu, sizeof(libtpu));
+  printf("libtpu:           %s\n", found ? libtpu : "not found");
+  print_environment(&system);
+  if (plugin) {
+    tt_status_ignore(status);   // the choice is not asked for
+    printf("plugin:           %s (--plugin)\n", plugin);
+  } else {
+    printf("plugin:           %s (%s)\n", choice.path[0] ? choice.path : "none",
+           choice.reason[0] ? choice.reason : "nothing to choose");
+    if (!tt_status_is_ok(status)) {
+      printf("problem:          %s: %s\n", tt_status_code_name(tt_status_code(status)),
+             tt_status_message(status));
+      tt_status_free(status);
+      return 1;
+    }
+    plugin = choice.path;
+  }
   return open ? print_plugin(plugin) : 0;
 }

@@ -15,7 +15,7 @@ enum { EXIT_RUN = 1, EXIT_USAGE = 2, EXIT_INPUT = 3 };
 
 static const char usage[] =
     "usage: tt-run [options] program.mlir\n"
-    "  --plugin PATH       PJRT plugin (default: TORCH_TPU_PLUGIN, else libvtpu.so beside this tool)\n"
+    "  --plugin PATH       PJRT plugin (default: as tt-doctor shows)\n"
     "  --topology NAME     virtual topology, e.g. v6e:2x2 (vtpu)\n"
     "  --device N          device to run on (default 0)\n"
     "  --input FILE.npy    one for each argument of @main, in order\n"
@@ -331,22 +331,21 @@ int main(int argc, char** argv) {
     free(options.inputs);
     return EXIT_USAGE;
   }
-  char path[4096], *text = NULL;
+  char* text = NULL;
   size_t text_size = 0;
   tt_rt_plugin_t* plugin = NULL;
   tt_rt_client_t* client = NULL;
   int code = EXIT_RUN;
-  const char* plugin_path = options.plugin ? options.plugin : tt_find_plugin(path, sizeof(path));
+  tt_rt_discovery_t choice;
   tt_status_t status = tt_file_read(options.program, &text, &text_size);
   if (!tt_status_is_ok(status)) {
     code = complain(status, "program", EXIT_INPUT);
     goto cleanup;
   }
-  if (!plugin_path) {
-    fprintf(stderr, "tt-run: no plugin: name one with --plugin or TORCH_TPU_PLUGIN\n");
-    goto cleanup;
+  if (!options.plugin) status = tt_find_plugin(&choice);
+  if (tt_status_is_ok(status)) {
+    status = tt_rt_plugin_load(options.plugin ? options.plugin : choice.path, &plugin);
   }
-  status = tt_rt_plugin_load(plugin_path, &plugin);
   tt_rt_option_t client_options[1] = {{"topology", options.topology, 0}};
   if (tt_status_is_ok(status)) {
     status = tt_rt_client_create(plugin, client_options, options.topology ? 1 : 0, &client);

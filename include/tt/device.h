@@ -11,9 +11,23 @@
 extern "C" {
 #endif
 
-// Path of a PJRT plugin or NULL for the rule (TORCH_TPU_PLUGIN, else hardware, else the embedded vtpu).
+// Path or name ("vtpu", "libtpu") of a PJRT plugin, or NULL for the rule: TORCH_TPU_PLUGIN, else
+// TORCH_TPU_VIRTUAL, else an entry `tpu` of PJRT_NAMES_AND_LIBRARY_PATHS, else the machine's TPU, else the
+// embedded vtpu.
 // FAILED_PRECONDITION once the devices are open.
 TT_API_MUST_USE tt_status_t tt_select_plugin(const char* path);
+typedef struct tt_discovery_s {
+  char source[32];                      // which rule: "select_plugin", ..., "hardware", "embedded"
+  char plugin[512];                     // path; "" unknown
+  char reason[128];
+  char generation[16];                  // of the TPUs on the PCI bus; "" none
+  int32_t chips, visible_chips;         // on the bus; of those, this process's
+  int32_t devices;                      // visible chips x devices a chip
+  int32_t nodes;                        // /dev/accelN and /dev/vfio/N
+  int32_t process_count, process_index;
+} tt_discovery_t;
+// The plugin that is or would be opened, and why; opens none. With an error, what was found out is filled in.
+TT_API_MUST_USE tt_status_t tt_discover(tt_discovery_t* out_discovery);
 // Directory in which libvtpu.so lies; the shim sets it at load time.
 TT_API void tt_set_library_dir(const char* directory);
 TT_API_MUST_USE tt_status_t tt_initialize(void);

@@ -63,6 +63,21 @@ class DeviceProperties(ctypes.Structure):
     ]
 
 
+class Discovery(ctypes.Structure):
+    _fields_ = [
+        ("source", ctypes.c_char * 32),
+        ("plugin", ctypes.c_char * 512),
+        ("reason", ctypes.c_char * 128),
+        ("generation", ctypes.c_char * 16),
+        ("chips", ctypes.c_int32),
+        ("visible_chips", ctypes.c_int32),
+        ("devices", ctypes.c_int32),
+        ("nodes", ctypes.c_int32),
+        ("process_count", ctypes.c_int32),
+        ("process_index", ctypes.c_int32),
+    ]
+
+
 def _counters(*names):
     class Counters(ctypes.Structure):
         _fields_ = [(name, ctypes.c_int64) for name in names]
@@ -114,6 +129,7 @@ def core():
         ("tt_status_message", text, [status]),
         ("tt_status_free", None, [status]),
         ("tt_select_plugin", status, [text]),
+        ("tt_discover", status, [p(Discovery)]),
         ("tt_initialize", status, []),
         ("tt_is_initialized", ctypes.c_bool, []),
         ("tt_shutdown", None, []),

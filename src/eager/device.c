@@ -9,6 +9,7 @@
 #include "eager/scalar.h"
 #include "eager/stream.h"
 #include "program/program.h"
+#include "runtime/discovery.h"
 #include "tt/op.h"
 
 _Atomic(tt_engine_t*) tt_engine_open_;
@@ -39,16 +40,16 @@ static tt_status_t fork_error(void) {
 }
 
 // ---- which plugin ------------------------------------------------------------------------------
-typedef struct choice_s {
-  char path[512];
-  char reason[128];
-} choice_t;
+typedef tt_rt_discovery_t choice_t;
 
-static tt_status_t embedded_plugin(choice_t* choice) {
-  char directory[256];
-  if (library_directory[0]) {
-    snprintf(directory, sizeof(directory), "%s", library_directory);
-  } else if (!tt_device_own_directory_os(directory, sizeof(directory))) {
+static bool own_directory(char* out, size_t size) {
+  if (!library_directory[0]) return tt_device_own_directory_os(out, size);
+  snprintf(out, size, "%s", library_directory);
+  return true;
+}
+
+static tt_status_t embedded_plugin(const char* directory, choice_t* choice) {
+  if (!directory) {
     return tt_status_create(TT_NOT_FOUND, "the directory of the embedded plugin libvtpu.so is not known");
   }
   snprintf(choice->path, sizeof(choice->path), "%s/libvtpu.so", directory);
@@ -56,60 +57,16 @@ static tt_status_t embedded_plugin(choice_t* choice) {
   return tt_status_create(TT_NOT_FOUND, "the embedded plugin %s does not exist", choice->path);
 }
 
+// Under the opening lock.
 static tt_status_t choose_plugin(choice_t* choice) {
-  const char* wanted = selected_plugin[0] ? selected_plugin : getenv("TORCH_TPU_PLUGIN");
-  if (wanted && wanted[0]) {
-    snprintf(choice->reason, sizeof(choice->reason), "%s",
-             selected_plugin[0] ? "chosen by the program" : "TORCH_TPU_PLUGIN");
-    if (strcmp(wanted, "vtpu") == 0) return embedded_plugin(choice);
-    if (strchr(wanted, '/') || strstr(wanted, ".so")) {
-      snprintf(choice->path, sizeof(choice->path), "%s", wanted);
-    } else {
-      const char* prefix = strncmp(wanted, "lib", 3) == 0 ? "" : "lib";
-      snprintf(choice->path, sizeof(choice->path), "%s%s.so", prefix,
-               wanted);   // by name, on the loader's path
-    }
-    return TT_OK_STATUS;
-  }
-  const char* topology = getenv("TORCH_TPU_VIRTUAL");
-  if (topology && topology[0]) {
-    snprintf(choice->reason, sizeof(choice->reason), "TORCH_TPU_VIRTUAL=%.64s", topology);
-    return embedded_plugin(choice);
-  }
-  char detail[128];
-  if (tt_device_hardware_present_os(detail, sizeof(detail))) {
-    return tt_status_create(TT_FAILED_PRECONDITION,
-                            "a TPU is present (%s) but no plugin was chosen: set TORCH_TPU_PLUGIN to the "
-                            "path of libtpu.so, or "
-                            "TORCH_TPU_VIRTUAL=v6e:1x1 to work on a virtual TPU",
-                            detail);
-  }
-  snprintf(choice->reason, sizeof(choice->reason), "no TPU hardware: the embedded virtual TPU");
-  return embedded_plugin(choice);
+  char directory[256];
+  const char* start = own_directory(directory, sizeof(directory)) ? directory : NULL;
+  tt_rt_system_t system = tt_rt_system();
+  TT_RETURN_IF_ERROR(tt_rt_discover(&system, selected_plugin, start, choice));
+  return choice->is_embedded ? embedded_plugin(start, choice) : TT_OK_STATUS;
 }
 
 // ---- properties --------------------------------------------------------------------------------
-static int64_t chip_memory(const char* generation) {
-  static const struct {
-    const char* name;
-    int64_t gib;
-  } chips[] = {{"v5e", 16}, {"v5p", 95}, {"v6e", 32}, {"tpu7x", 192}, {"v4", 32}, {"v3", 16}, {"v2", 8}};
-  for (size_t i = 0; i < TT_ARRAY_LENGTH(chips); ++i) {
-    if (strcmp(chips[i].name, generation) == 0) return chips[i].gib << 30;
-  }
-  return -1;
-}
-
-static const char* generation_of(const char* kind) {
-  static const char* const names[][2] = {
-      {"v5e", "v5e"},  {"v5 lite", "v5e"}, {"v5p", "v5p"}, {"v6e", "v6e"}, {"v6 lite", "v6e"},
-      {"7x", "tpu7x"}, {"v5", "v5p"},      {"v4", "v4"},   {"v3", "v3"},   {"v2", "v2"}};
-  for (size_t i = 0; i < TT_ARRAY_LENGTH(names); ++i) {
-    if (strstr(kind, names[i][0])) return names[i][1];
-  }
-  return "unknown";
-}
-
 static int64_t memory_override(void) {
   const char* text = getenv("TORCH_TPU_MEMORY_BYTES");  // a smaller budget, to rehearse running out of memory
   return text && text[0] ? strtoll(text, NULL, 10) : -1;
@@ -127,11 +84,12 @@ static tt_status_t open_device(tt_engine_t* engine, int index, const choice_t* c
   snprintf(p->platform, sizeof(p->platform), "%s", tt_rt_client_platform(engine->client));
   snprintf(p->plugin, sizeof(p->plugin), "%s", tt_rt_plugin_path(engine->plugin));
   snprintf(p->reason, sizeof(p->reason), "%s", choice->reason);
-  snprintf(p->generation, sizeof(p->generation), "%s", generation_of(p->name));
+  const tt_chip_t* chip = tt_chip_by_kind(p->name);
+  snprintf(p->generation, sizeof(p->generation), "%s", chip ? chip->name : "unknown");
   for (int i = 0; i < 3; ++i) p->coords[i] = i < info.coord_count ? info.coords[i] : -1;
   p->core_on_chip = info.core_on_chip;
   p->is_virtual = engine->is_vtpu;
-  p->chip_memory_bytes = chip_memory(p->generation);
+  p->chip_memory_bytes = chip ? chip->hbm_bytes : -1;
   p->total_memory_bytes = -1;
   tt_rt_memory_stats_t stats;
   tt_status_t status = tt_rt_device_memory_stats(engine->client, (size_t)index, &stats);
@@ -214,6 +172,12 @@ static tt_status_t open_engine(tt_engine_t** out) {
   }
   if (!tt_status_is_ok(status)) {
     close_engine(engine);
+    if (!given_plugin && choice.hardware.chip && strcmp(choice.source, "hardware") == 0) {
+      status = tt_status_annotate(
+          status,
+          "the TPU of this machine (%s%s) does not open; TORCH_TPU_PLUGIN=vtpu works on a virtual TPU",
+          choice.reason, choice.hardware.nodes ? "" : "; no /dev/accel or /dev/vfio node is there");
+    }
     return tt_status_annotate(status, "cannot open the tpu plugin");
   }
   tt_program_cache_set_capacity((size_t)tt_setting_get(TT_SETTING_CACHE_ENTRIES));
@@ -292,6 +256,26 @@ tt_status_t tt_select_plugin(const char* path) {
     snprintf(selected_plugin, sizeof(selected_plugin), "%s", path ? path : "");
   }
   tt_mutex_unlock(&opening);
+  return status;
+}
+
+tt_status_t tt_discover(tt_discovery_t* out) {
+  memset(out, 0, sizeof(*out));
+  choice_t choice;
+  lock_opening();
+  tt_status_t status = choose_plugin(&choice);
+  tt_mutex_unlock(&opening);
+  const tt_rt_hardware_t* hardware = &choice.hardware;
+  snprintf(out->source, sizeof(out->source), "%s", choice.source);
+  snprintf(out->plugin, sizeof(out->plugin), "%s", choice.path);
+  snprintf(out->reason, sizeof(out->reason), "%s", choice.reason);
+  if (hardware->chip) snprintf(out->generation, sizeof(out->generation), "%s", hardware->chip->name);
+  out->chips = hardware->chips;
+  out->visible_chips = hardware->visible_chips;
+  out->devices = hardware->devices;
+  out->nodes = hardware->nodes;
+  out->process_count = hardware->process_count;
+  out->process_index = hardware->process_index;
   return status;
 }
 

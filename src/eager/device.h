@@ -71,7 +71,6 @@ tt_status_t tt_engine_use_plugin(tt_rt_plugin_t* plugin) TT_MUST_USE;
 tt_engine_t* tt_engine_any(void);
 
 // device_os.c
-bool tt_device_hardware_present_os(char* detail, size_t size);  // a TPU on the PCI bus
 bool tt_device_own_directory_os(char* path, size_t size);  // folder of the library that holds this code
 bool tt_device_file_exists_os(const char* path);
 

@@ -19,6 +19,7 @@ from .device import (  # noqa: F401
     is_bf16_supported,
     is_dtype_supported,
     is_initialized,
+    plugin_choice,
     select_plugin,
     set_device,
     synchronize,

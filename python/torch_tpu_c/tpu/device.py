@@ -70,8 +70,37 @@ def _lazy_init() -> None:
 
 
 def select_plugin(path: str | None) -> None:
-    """Chooses the PJRT plugin by path; only before the first use of a device."""
+    """Chooses the PJRT plugin by path or name (``vtpu``, ``libtpu``); only before the first use of a device."""
     _core.check(_core.core().tt_select_plugin(None if path is None else str(path).encode()))
+
+
+@dataclass(frozen=True)
+class PluginChoice:
+    """The plugin that is or would be opened and why, and the TPUs on the PCI bus."""
+
+    source: str   # select_plugin, TORCH_TPU_PLUGIN, TORCH_TPU_VIRTUAL, PJRT_NAMES_AND_LIBRARY_PATHS, hardware, embedded
+    plugin: str
+    reason: str
+    problem: str   # why it cannot be opened, as far as that is known without opening it
+    generation: str
+    chips: int
+    visible_chips: int
+    devices: int
+    nodes: int
+    process_count: int
+    process_index: int
+
+
+def plugin_choice() -> PluginChoice:
+    """Which plugin is chosen and by which rule; opens none and never raises for a machine that is set up wrongly."""
+    raw, lib = _core.Discovery(), _core.core()
+    status, problem = lib.tt_discover(ctypes.byref(raw)), ""
+    if status:
+        problem = lib.tt_status_message(status).decode(errors="replace")
+        lib.tt_status_free(status)
+    texts = {name: getattr(raw, name).decode(errors="replace") for name in ("source", "plugin", "reason", "generation")}
+    numbers = ("chips", "visible_chips", "devices", "nodes", "process_count", "process_index")
+    return PluginChoice(**texts, problem=problem, **{name: getattr(raw, name) for name in numbers})
 
 
 def set_device(device) -> None:
