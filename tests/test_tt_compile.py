@@ -108,6 +108,29 @@ def test_nothing_can_be_tried(programs, arguments, environment, part):
     assert part in done.stderr.splitlines()[0]
 
 
+def test_a_compiler_that_dies_or_hangs_costs_one_program(programs):
+    fake = BUILD / "libtt_fake_pjrt.so"
+    if not fake.is_file():
+        pytest.skip("libtt_fake_pjrt.so is not built")
+    names = ["dot", "fake_abort", "dot2", "fake_hang", "fake_second_abort", "dot3"]
+    for name in names:
+        text = DONATED_DOT.replace("@mm", "@" + name)
+        (programs / f"{name}.mlir").write_text(text)
+    for jobs in (1, 2):
+        done = run("--plugin", fake, "--topology", "v5e:2x2", "--timeout", 5, "--jobs", jobs, "--report", "-",
+                   *[programs / f"{name}.mlir" for name in names])
+        assert done.returncode == 1, done.stderr
+        got = {pathlib.Path(line["program"]).stem: line for line in lines(done)}
+        assert [pathlib.Path(line["program"]).stem for line in lines(done)] == names   # in the order given
+        assert {name: line["status"] for name, line in got.items()} == {
+            "dot": "compiled", "fake_abort": "crashed", "dot2": "compiled", "fake_hang": "timeout",
+            "fake_second_abort": "compiled", "dot3": "compiled"}   # alone it compiles
+        assert got["fake_abort"]["error"] == (
+            "the compiler ended its process, signal 6 (Aborted): "
+            "F0000 00:00:00.000000 1 fake.cc:1] Check failed: the fake was asked to")
+        assert got["fake_hang"]["code"] == "DEADLINE_EXCEEDED" and "after 5 s" in got["fake_hang"]["error"]
+
+
 @needs_libtpu
 def test_libtpu(programs):
     # JAX reads libtpu's answers independently; here the program's own arithmetic is the source

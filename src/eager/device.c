@@ -94,6 +94,7 @@ static tt_status_t open_device(tt_engine_t* engine, int index, const choice_t* c
   tt_rt_memory_stats_t stats;
   tt_status_t status = tt_rt_device_memory_stats(engine->client, (size_t)index, &stats);
   if (tt_status_is_ok(status) && stats.bytes_limit > 0) p->total_memory_bytes = stats.bytes_limit;
+  if (!tt_status_is_ok(status) && tt_status_code(status) != TT_UNIMPLEMENTED) return status;
   tt_status_ignore(status);  // a plugin without statistics has no budget that we could know
   if (engine->is_vtpu) {
     int64_t share = (int64_t)((double)tt_host_memory_limit_bytes() * 0.9 / engine->device_count);

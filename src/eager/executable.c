@@ -190,9 +190,10 @@ static tt_status_t await_outputs(tt_frame_t* frame, const tt_eager_program_t* pr
   for (uint32_t i = 0; i < program->output_count; ++i) {
     status = tt_status_join(status, tt_rt_buffer_await(frame->outputs[i]));
   }
-  for (uint32_t i = 0; !tt_status_is_ok(status) && i < program->output_count; ++i) {
-    tt_rt_buffer_release(frame->outputs[i]);
-  }
+  if (tt_status_is_ok(status)) return status;
+  // the storages keep what they had; where the plugin has consumed that, it gives this error from now on (D3)
+  tt_rt_buffers_consumed(program->param_count, frame->inputs, frame->donate, status);
+  for (uint32_t i = 0; i < program->output_count; ++i) tt_rt_buffer_release(frame->outputs[i]);
   return status;
 }
 

@@ -50,6 +50,10 @@ tt_status_t tt_rt_topology_create(tt_rt_plugin_t* plugin, const char* name, tt_r
                             "(v2, v3, v4, v5e, v5p, v6e, tpu7x), or Cloud types (v5litepod-8, v6e-4, v5p-8)",
                             name, why);
   }
+  // a topology that could not be given back is not asked for
+  if (!TT_RT_HAS(plugin, TopologyDescription_Destroy)) {
+    return tt_rt_absent(plugin, "PJRT_TopologyDescription_Destroy");
+  }
   void* memory;
   TT_RETURN_IF_ERROR(tt_alloc(sizeof(tt_rt_topology_t), &memory));
   tt_rt_topology_t* topology = memory;
@@ -75,7 +79,7 @@ tt_status_t tt_rt_topology_create(tt_rt_plugin_t* plugin, const char* name, tt_r
 
 void tt_rt_topology_release(tt_rt_topology_t* topology) {
   if (!topology) return;
-  if (topology->handle && TT_RT_HAS(topology->plugin, TopologyDescription_Destroy)) {
+  if (topology->handle) {
     TT_RT_ARGS(TopologyDescription_Destroy, args);
     args.topology = topology->handle;
     // nothing can be done about a topology that does not want to go

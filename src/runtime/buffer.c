@@ -37,6 +37,9 @@ static tt_status_t ask_shape(tt_rt_buffer_t* buffer) {
 tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer* handle, tt_dtype_t dtype,
                               size_t rank, const int64_t* dims, tt_rt_buffer_t** out_buffer) {
   *out_buffer = NULL;
+  if (TT_UNLIKELY(!handle)) {
+    return tt_status_create(TT_INTERNAL, "the plugin '%s' gave no buffer and no error", client->plugin->path);
+  }
   tt_rt_buffer_t* buffer;
   void* record;
   tt_status_t status = tt_freelist_take(&client->free_buffers, &record);
@@ -47,6 +50,7 @@ tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer
   buffer = record;
   tt_rt_client_retain(client);
   buffer->references = 1;
+  buffer->error = TT_OK_STATUS;
   buffer->device = (uint32_t)device;
   buffer->client = client;
   buffer->handle = handle;
@@ -80,6 +84,8 @@ void tt_rt_buffer_release(tt_rt_buffer_t* buffer) {
   tt_rt_buffer_handle_destroy(client, buffer->handle);
   buffer->handle = NULL;
   tt_rt_note_release(buffer->note);
+  if (TT_UNLIKELY(buffer->error != NULL)) tt_status_free(buffer->error);
+  buffer->error = TT_OK_STATUS;
   tt_freelist_give(&client->free_buffers, buffer);
   tt_rt_client_release(client);
 }
@@ -223,6 +229,7 @@ static tt_status_t download(tt_rt_buffer_t* buffer, void* data, size_t bytes, PJ
   args.host_layout = &layout;
   args.dst = bytes ? data : nothing;
   args.dst_size = bytes;
+  TT_RETURN_IF_ERROR(tt_rt_buffer_check(buffer));
   TT_RETURN_IF_ERROR(TT_RT_CALL(buffer->client->plugin, Buffer_ToHostBuffer, &args));
   *out_event = args.event;
   TT_RT_COUNT(bytes_to_host, bytes);
@@ -250,6 +257,7 @@ tt_status_t tt_rt_buffer_copy_to_device(tt_rt_buffer_t* buffer, size_t device, t
   *out_buffer = NULL;
   tt_rt_client_t* client = buffer->client;
   TT_RETURN_IF_ERROR(tt_rt_check_device(client, device));
+  TT_RETURN_IF_ERROR(tt_rt_buffer_check(buffer));
   TT_RT_ARGS(Buffer_CopyToDevice, args);
   args.buffer = buffer->handle;
   args.dst_device = client->devices[device].handle;
@@ -271,7 +279,33 @@ tt_status_t tt_rt_buffer_copy_to_device(tt_rt_buffer_t* buffer, size_t device, t
 }
 
 // ---- state -------------------------------------------------------------------------------------
+tt_status_t tt_rt_buffer_gone(const tt_rt_buffer_t* buffer) {
+  return tt_status_copy(__atomic_load_n(&buffer->error, __ATOMIC_ACQUIRE));
+}
+
+void tt_rt_buffers_consumed(size_t count, tt_rt_buffer_t* const* inputs, const bool* donate,
+                            tt_status_t why) {
+  if (!donate) return;
+  for (size_t i = 0; i < count; ++i) {
+    const tt_rt_plugin_t* plugin = inputs[i]->client->plugin;
+    if (!donate[i]) continue;
+    TT_RT_ARGS(Buffer_IsDeleted, args);
+    args.buffer = inputs[i]->handle;
+    tt_status_t status = TT_RT_CALL(plugin, Buffer_IsDeleted, &args);
+    bool is_gone = tt_status_is_ok(status) && args.is_deleted;
+    tt_status_ignore(status);   // not told: the plugin's own error comes with the next use, if it is gone
+    if (!is_gone) continue;
+    tt_status_t copy = tt_status_copy(why), none = TT_OK_STATUS;
+    // release: the status before its pointer; the first reason stays
+    if (!__atomic_compare_exchange_n(&inputs[i]->error, &none, copy, false, __ATOMIC_ACQ_REL,
+                                     __ATOMIC_ACQUIRE)) {
+      tt_status_free(copy);
+    }
+  }
+}
+
 static tt_status_t ready_event(tt_rt_buffer_t* buffer, PJRT_Event** out_event) {
+  TT_RETURN_IF_ERROR(tt_rt_buffer_check(buffer));
   TT_RT_ARGS(Buffer_ReadyEvent, args);
   args.buffer = buffer->handle;
   TT_RETURN_IF_ERROR(TT_RT_CALL(buffer->client->plugin, Buffer_ReadyEvent, &args));

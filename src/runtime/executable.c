@@ -275,9 +275,16 @@ tt_status_t tt_rt_execute(tt_rt_executable_t* executable, size_t input_count, tt
     results = handles + input_count;
     none = (bool*)(results + output_count);
   }
-  for (size_t i = 0; i < input_count; ++i) handles[i] = inputs[i]->handle;
-  tt_status_t status;
-  if (plugin->extension) {
+  tt_status_t status = TT_OK_STATUS;
+  for (size_t i = 0; i < input_count; ++i) {
+    handles[i] = inputs[i]->handle;
+    if (TT_UNLIKELY(inputs[i]->error != NULL) && tt_status_is_ok(status)) {
+      status = tt_rt_buffer_check(inputs[i]);
+    }
+  }
+  if (TT_UNLIKELY(!tt_status_is_ok(status))) {
+    // nothing was run
+  } else if (plugin->extension) {
     const bool* flags = donate ? donate : none ? none : nothing_donated;
     status = tt_rt_fault_due() ? tt_rt_injected("PJRT_LoadedExecutable_Execute")
                                : tt_rt_take_error(plugin, "PJRT_LoadedExecutable_Execute",
@@ -293,6 +300,7 @@ tt_status_t tt_rt_execute(tt_rt_executable_t* executable, size_t input_count, tt
     TT_RT_COUNT(executions, 1);
     status = wrap_outputs(executable, executable->devices[0], results, outputs);
   }
+  if (TT_UNLIKELY(!tt_status_is_ok(status))) tt_rt_buffers_consumed(input_count, inputs, donate, status);
   tt_free(heap);
   return status;
 }
@@ -301,6 +309,7 @@ tt_status_t tt_rt_execute_sharded(tt_rt_executable_t* executable, size_t device_
                                   tt_rt_buffer_t* const* inputs, size_t output_count,
                                   tt_rt_buffer_t** outputs) {
   for (size_t i = 0; i < device_count * output_count; ++i) outputs[i] = NULL;
+  for (size_t i = 0; i < device_count * input_count; ++i) TT_RETURN_IF_ERROR(tt_rt_buffer_check(inputs[i]));
   if (device_count != executable->device_count || output_count != executable->output_count) {
     return tt_status_create(
         TT_INVALID_ARGUMENT,

@@ -43,6 +43,7 @@ struct tt_rt_buffer_s {
   uint32_t device;
   tt_rt_client_t* client;
   PJRT_Buffer* handle;
+  tt_status_t error;               // atomic, set once: why it is gone (R5); NULL: it is not
   tt_dtype_t dtype;
   uint32_t rank;
   size_t bytes;
@@ -120,6 +121,13 @@ tt_status_t tt_rt_note_annotate(const tt_rt_note_t* note, tt_status_t status) TT
 // Takes over `handle`. dims NULL: the plugin is asked for type and shape.
 tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer* handle, tt_dtype_t dtype,
                               size_t rank, const int64_t* dims, tt_rt_buffer_t** out_buffer) TT_MUST_USE;
+// Every use of a buffer asks first (R5).
+tt_status_t tt_rt_buffer_gone(const tt_rt_buffer_t* buffer) TT_MUST_USE;
+static inline tt_status_t tt_rt_buffer_check(const tt_rt_buffer_t* buffer) {
+  // acquire: the status before its pointer
+  return TT_LIKELY(!__atomic_load_n(&buffer->error, __ATOMIC_ACQUIRE)) ? TT_OK_STATUS
+                                                                       : tt_rt_buffer_gone(buffer);
+}
 void tt_rt_buffer_handle_destroy(tt_rt_client_t* client, PJRT_Buffer* handle);
 tt_status_t tt_rt_check_device(const tt_rt_client_t* client, size_t device) TT_MUST_USE;
 

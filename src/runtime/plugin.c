@@ -104,12 +104,13 @@ static tt_status_t check_api(const PJRT_Api* api, const char* name) {
   return TT_OK_STATUS;
 }
 
-static void read_fingerprint(tt_rt_plugin_t* plugin) {
+static tt_status_t read_fingerprint(tt_rt_plugin_t* plugin) {
   TT_RT_ARGS(Plugin_Attributes, args);
   tt_status_t status = TT_RT_CALL(plugin, Plugin_Attributes, &args);
   if (!tt_status_is_ok(status)) {
+    if (tt_status_code(status) != TT_UNIMPLEMENTED) return status;
     tt_status_ignore(status);  // a plugin without attributes is not ours
-    return;
+    return TT_OK_STATUS;
   }
   for (size_t i = 0; i < args.num_attributes; ++i) {
     const PJRT_NamedValue* value = &args.attributes[i];
@@ -119,6 +120,7 @@ static void read_fingerprint(tt_rt_plugin_t* plugin) {
                value->string_value);
     }
   }
+  return TT_OK_STATUS;
 }
 
 static void read_extension(tt_rt_plugin_t* plugin) {
@@ -158,13 +160,13 @@ static tt_status_t add_locked(const PJRT_Api* api, const char* path, tt_rt_plugi
     TT_RT_ARGS(Plugin_Initialize, args);
     status = TT_RT_CALL(plugin, Plugin_Initialize, &args);
   }
+  if (tt_status_is_ok(status)) status = read_fingerprint(plugin);
   if (!tt_status_is_ok(status)) {
     status = tt_status_annotate(status, "plugin '%s'", path);
     tt_free(plugin->path);
     tt_free(plugin);
     return status;
   }
-  read_fingerprint(plugin);
   read_extension(plugin);
   plugin->next = registry;
   registry = plugin;

@@ -6,7 +6,8 @@
 //  R2 each PJRT args struct is zeroed and carries its own struct_size; slots past the plugin's own size are
 //     treated as absent (UNIMPLEMENTED);
 //  R3 a PJRT_Error becomes a status with the same code and is destroyed exactly once;
-//  R4 counters (bytes host-to-device, device-to-host, executions, compiles) never go down.
+//  R4 counters (bytes host-to-device, device-to-host, executions, compiles) never go down;
+//  R5 a buffer that a failed execution consumed gives that execution's error at every use.
 #ifndef TT_RUNTIME_RUNTIME_H_
 #define TT_RUNTIME_RUNTIME_H_
 
@@ -163,6 +164,10 @@ tt_status_t tt_rt_execute(tt_rt_executable_t* executable, size_t input_count, tt
 tt_status_t tt_rt_execute_sharded(tt_rt_executable_t* executable, size_t device_count, size_t input_count,
                                   tt_rt_buffer_t* const* inputs, size_t output_count,
                                   tt_rt_buffer_t** outputs) TT_MUST_USE;
+
+// After an execution that failed late (an output's error): notes which donated inputs it consumed (R5).
+// tt_rt_execute does so itself for an error of its own.
+void tt_rt_buffers_consumed(size_t count, tt_rt_buffer_t* const* inputs, const bool* donate, tt_status_t why);
 
 typedef struct tt_rt_counters_s {
   uint64_t bytes_to_device, bytes_to_host, copies_to_device, copies_to_host, executions, compiles, compile_ns;
