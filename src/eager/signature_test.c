@@ -9,10 +9,12 @@ typedef struct key_s {
   size_t count;
 } key_t_;
 
+static tt_engine_t engine = {.is_vtpu = true};  // what a frame asks of it
+
 // The key of a call with storages that look as if they were bound; nothing is executed.
 static tt_status_t make_key(const tt_call_t* call, uint32_t value_args, key_t_* out) {
   tt_frame_t* frame = NULL;
-  TT_RETURN_IF_ERROR(tt_frame_begin(NULL, 0, &frame));
+  TT_RETURN_IF_ERROR(tt_frame_begin(&engine, 0, &frame));
   tt_status_t status = tt_frame_gather_call(frame, call);
   if (tt_status_is_ok(status)) status = tt_signature_build(frame, value_args, 0, NULL);
   if (tt_status_is_ok(status)) {
@@ -116,7 +118,7 @@ TT_TEST(signature, long_lists_partition_alike) {
   tt_frame_t* frame = NULL;
   for (int round = 0; round < 2; ++round) {
     tt_call_t call = {.op = 1, .arg_count = 1, .args = round ? &few : &many};
-    TT_EXPECT_OK(tt_frame_begin(NULL, 0, &frame));
+    TT_EXPECT_OK(tt_frame_begin(&engine, 0, &frame));
     TT_EXPECT_OK(tt_frame_gather_call(frame, &call));
     TT_EXPECT_EQ(frame->storage_count, 3);
     for (size_t i = 0; i < frame->view_count; ++i) {

@@ -34,20 +34,33 @@ static tt_status_t ask_shape(tt_rt_buffer_t* buffer) {
   return TT_OK_STATUS;
 }
 
-tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer* handle, tt_dtype_t dtype,
-                              size_t rank, const int64_t* dims, tt_rt_buffer_t** out_buffer) {
-  *out_buffer = NULL;
+tt_status_t tt_rt_buffer_reserve(tt_rt_client_t* client, size_t count, tt_rt_buffer_t** out_buffers) {
+  for (size_t i = 0; i < count; ++i) {
+    void* record;
+    tt_status_t status = tt_freelist_take(&client->free_buffers, &record);
+    if (TT_UNLIKELY(!tt_status_is_ok(status))) {
+      tt_rt_buffer_unreserve(client, i, out_buffers);
+      return status;
+    }
+    out_buffers[i] = record;
+  }
+  return TT_OK_STATUS;
+}
+
+void tt_rt_buffer_unreserve(tt_rt_client_t* client, size_t count, tt_rt_buffer_t** buffers) {
+  for (size_t i = 0; i < count; ++i) {
+    tt_freelist_give(&client->free_buffers, buffers[i]);
+    buffers[i] = NULL;
+  }
+}
+
+tt_status_t tt_rt_buffer_fill(tt_rt_client_t* client, size_t device, PJRT_Buffer* handle, tt_dtype_t dtype,
+                              size_t rank, const int64_t* dims, tt_rt_buffer_t** reserved) {
+  tt_rt_buffer_t* buffer = *reserved;
   if (TT_UNLIKELY(!handle)) {
+    tt_rt_buffer_unreserve(client, 1, reserved);
     return tt_status_create(TT_INTERNAL, "the plugin '%s' gave no buffer and no error", client->plugin->path);
   }
-  tt_rt_buffer_t* buffer;
-  void* record;
-  tt_status_t status = tt_freelist_take(&client->free_buffers, &record);
-  if (!tt_status_is_ok(status)) {
-    tt_rt_buffer_handle_destroy(client, handle);
-    return status;
-  }
-  buffer = record;
   tt_rt_client_retain(client);
   buffer->references = 1;
   buffer->error = TT_OK_STATUS;
@@ -60,8 +73,9 @@ tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer
   if (TT_LIKELY(dims != NULL)) {
     for (size_t i = 0; i < rank; ++i) buffer->dims[i] = dims[i];
   } else {
-    status = ask_shape(buffer);
+    tt_status_t status = ask_shape(buffer);
     if (!tt_status_is_ok(status)) {
+      *reserved = NULL;
       tt_rt_buffer_release(buffer);
       return status;
     }
@@ -69,8 +83,18 @@ tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer
   size_t bytes = tt_dtype_bytes(buffer->dtype);
   for (uint32_t i = 0; i < buffer->rank; ++i) bytes *= (size_t)buffer->dims[i];
   buffer->bytes = bytes;
-  *out_buffer = buffer;
   return TT_OK_STATUS;
+}
+
+tt_status_t tt_rt_buffer_wrap(tt_rt_client_t* client, size_t device, PJRT_Buffer* handle, tt_dtype_t dtype,
+                              size_t rank, const int64_t* dims, tt_rt_buffer_t** out_buffer) {
+  *out_buffer = NULL;
+  tt_status_t status = tt_rt_buffer_reserve(client, 1, out_buffer);
+  if (TT_UNLIKELY(!tt_status_is_ok(status))) {
+    tt_rt_buffer_handle_destroy(client, handle);
+    return status;
+  }
+  return tt_rt_buffer_fill(client, device, handle, dtype, rank, dims, out_buffer);
 }
 
 void tt_rt_buffer_retain(tt_rt_buffer_t* buffer) {

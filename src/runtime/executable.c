@@ -204,17 +204,18 @@ size_t tt_rt_executable_output_count(const tt_rt_executable_t* executable) {
 }
 
 // ---- execute -----------------------------------------------------------------------------------
-// Wraps the outputs of one device; on failure the rest is destroyed and every output is NULL.
+// Fills the reserved outputs of one device; on failure the rest is destroyed and every output is NULL.
 static tt_status_t wrap_outputs(tt_rt_executable_t* executable, size_t device, PJRT_Buffer** handles,
                                 tt_rt_buffer_t** outputs) {
   size_t count = executable->output_count;
   for (size_t i = 0; i < count; ++i) {
     bool known = executable->output_dims != NULL;
-    tt_status_t status = tt_rt_buffer_wrap(
+    tt_status_t status = tt_rt_buffer_fill(
         executable->client, device, handles[i], known ? executable->output_dtypes[i] : TT_DTYPE_INVALID,
         known ? executable->output_ranks[i] : 0, known ? executable->output_dims[i] : NULL, &outputs[i]);
     if (TT_UNLIKELY(!tt_status_is_ok(status))) {
       for (size_t k = i + 1; k < count; ++k) tt_rt_buffer_handle_destroy(executable->client, handles[k]);
+      tt_rt_buffer_unreserve(executable->client, count - i - 1, outputs + i + 1);
       for (size_t k = 0; k < i; ++k) {
         tt_rt_buffer_release(outputs[k]);
         outputs[k] = NULL;
@@ -275,7 +276,11 @@ tt_status_t tt_rt_execute(tt_rt_executable_t* executable, size_t input_count, tt
     results = handles + input_count;
     none = (bool*)(results + output_count);
   }
-  tt_status_t status = TT_OK_STATUS;
+  tt_status_t status = tt_rt_buffer_reserve(executable->client, output_count, outputs);
+  if (TT_UNLIKELY(!tt_status_is_ok(status))) {
+    tt_free(heap);
+    return status;
+  }
   for (size_t i = 0; i < input_count; ++i) {
     handles[i] = inputs[i]->handle;
     if (TT_UNLIKELY(inputs[i]->error != NULL) && tt_status_is_ok(status)) {
@@ -299,6 +304,8 @@ tt_status_t tt_rt_execute(tt_rt_executable_t* executable, size_t input_count, tt
   if (TT_LIKELY(tt_status_is_ok(status))) {
     TT_RT_COUNT(executions, 1);
     status = wrap_outputs(executable, executable->devices[0], results, outputs);
+  } else {
+    tt_rt_buffer_unreserve(executable->client, output_count, outputs);
   }
   if (TT_UNLIKELY(!tt_status_is_ok(status))) tt_rt_buffers_consumed(input_count, inputs, donate, status);
   tt_free(heap);
@@ -330,9 +337,15 @@ tt_status_t tt_rt_execute_sharded(tt_rt_executable_t* executable, size_t device_
     argument_lists[d] = handles + d * input_count;
     output_lists[d] = results + d * output_count;
   }
-  tt_status_t status =
-      execute_standard(executable, device_count, input_count, argument_lists, NULL, output_lists);
-  if (tt_status_is_ok(status)) {
+  tt_status_t status = tt_rt_buffer_reserve(executable->client, device_count * output_count, outputs);
+  if (!tt_status_is_ok(status)) {
+    tt_free(memory);
+    return status;
+  }
+  status = execute_standard(executable, device_count, input_count, argument_lists, NULL, output_lists);
+  if (!tt_status_is_ok(status)) {
+    tt_rt_buffer_unreserve(executable->client, device_count * output_count, outputs);
+  } else {
     TT_RT_COUNT(executions, 1);
     for (size_t d = 0; d < device_count; ++d) {
       if (tt_status_is_ok(status)) {
@@ -342,6 +355,7 @@ tt_status_t tt_rt_execute_sharded(tt_rt_executable_t* executable, size_t device_
         for (size_t i = 0; i < output_count; ++i) {
           tt_rt_buffer_handle_destroy(executable->client, output_lists[d][i]);
         }
+        tt_rt_buffer_unreserve(executable->client, output_count, outputs + d * output_count);
       }
     }
     for (size_t i = 0; !tt_status_is_ok(status) && i < device_count * output_count; ++i) {

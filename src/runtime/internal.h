@@ -128,6 +128,13 @@ static inline tt_status_t tt_rt_buffer_check(const tt_rt_buffer_t* buffer) {
   return TT_LIKELY(!__atomic_load_n(&buffer->error, __ATOMIC_ACQUIRE)) ? TT_OK_STATUS
                                                                        : tt_rt_buffer_gone(buffer);
 }
+// Records for `count` results, taken before the run so that nothing can fail after it (D3); each is then
+// filled, or all are given back. fill() takes over `handle`; on failure *reserved is NULL and both are gone.
+tt_status_t tt_rt_buffer_reserve(tt_rt_client_t* client, size_t count,
+                                 tt_rt_buffer_t** out_buffers) TT_MUST_USE;
+void tt_rt_buffer_unreserve(tt_rt_client_t* client, size_t count, tt_rt_buffer_t** buffers);
+tt_status_t tt_rt_buffer_fill(tt_rt_client_t* client, size_t device, PJRT_Buffer* handle, tt_dtype_t dtype,
+                              size_t rank, const int64_t* dims, tt_rt_buffer_t** reserved) TT_MUST_USE;
 void tt_rt_buffer_handle_destroy(tt_rt_client_t* client, PJRT_Buffer* handle);
 tt_status_t tt_rt_check_device(const tt_rt_client_t* client, size_t device) TT_MUST_USE;
 
