@@ -83,9 +83,31 @@ def test_dtypes_that_may_be_missing(dtype):
 
 def test_missing_op_names_itself():
     text = message(
-        lambda: torch.linalg.ldl_factor(torch.eye(3, device="tpu")), (NotImplementedError, RuntimeError)
+        lambda: torch.quantize_per_tensor(torch.eye(3, device="tpu"), 0.1, 0, torch.qint8),
+        (NotImplementedError, RuntimeError),
     )
-    assert "ldl_factor" in text and "TORCH_TPU_FALLBACK=1" in text
+    assert "quantize_per_tensor" in text and "TORCH_TPU_FALLBACK=1" in text
+
+
+def test_composites_that_read_pointers_are_refused():
+    # ATen's own code for these dereferences data_ptr(): with it the process would end
+    x, state = torch.randn(3, 4, device="tpu"), torch.zeros(2, 30, dtype=torch.int64, device="tpu")
+    row = torch.zeros(2, dtype=torch.int64, device="tpu")
+    calls = {
+        "choose_qparams_optimized": lambda: torch.choose_qparams_optimized(x[0], 4, 10, 0.1, 8),
+        "_saturate_weight_to_fp16": lambda: torch._saturate_weight_to_fp16(x),
+        "_rowwise_prune": lambda: torch._rowwise_prune(x, x[:, 0] > 0, torch.int64),
+        "fbgemm_linear_quantize_weight": lambda: torch.fbgemm_linear_quantize_weight(x),
+        "fbgemm_pack_gemm_matrix_fp16": lambda: torch.fbgemm_pack_gemm_matrix_fp16(x),
+        "fbgemm_pack_quantized_matrix": lambda: torch.fbgemm_pack_quantized_matrix(x.to(torch.int8)),
+        "_sobol_engine_initialize_state_": lambda: torch._sobol_engine_initialize_state_(state, 2),
+        "_sobol_engine_ff_": lambda: torch._sobol_engine_ff_(row, 1, state, 2, 0),
+        "_sobol_engine_draw": lambda: torch._sobol_engine_draw(row, 1, state, 2, 0, None),
+        "_sobol_engine_scramble_": lambda: torch._sobol_engine_scramble_(state, state[None], 2),
+    }
+    for name, call in calls.items():
+        text = message(call, NotImplementedError)
+        assert name in text and "TORCH_TPU_FALLBACK=1" in text, text
 
 
 def test_integers_where_floats_are_needed():

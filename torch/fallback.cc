@@ -107,6 +107,25 @@ TORCH_LIBRARY_IMPL(_, PrivateUse1, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&boxed_fallback>());
 }
 
+// Composites of ATen whose code reads its operands through raw pointers: without a kernel of ours they would
+// run on device addresses and end the process.
+constexpr const char* kReadsPointers[] = {
+    "_rowwise_prune", "_saturate_weight_to_fp16", "_sobol_engine_draw", "_sobol_engine_ff_",
+    "_sobol_engine_initialize_state_", "_sobol_engine_scramble_", "_wrapped_linear_prepack",
+    "_wrapped_quantized_linear_prepacked", "choose_qparams_optimized", "fbgemm_linear_fp16_weight",
+    "fbgemm_linear_fp16_weight.out", "fbgemm_linear_fp16_weight_fp32_activation",
+    "fbgemm_linear_fp16_weight_fp32_activation.out", "fbgemm_linear_int8_weight",
+    "fbgemm_linear_int8_weight_fp32_activation", "fbgemm_linear_quantize_weight",
+    "fbgemm_pack_gemm_matrix_fp16", "fbgemm_pack_quantized_matrix", "fbgemm_pack_quantized_matrix.KN"};
+void not_on_pointers(const c10::OperatorHandle& op, c10::DispatchKeySet, torch::jit::Stack* stack) {
+  fall_back(op, stack, nullptr);
+}
+TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  for (const char* name : kReadsPointers) {
+    m.impl(name, torch::CppFunction::makeFromBoxedFunction<&not_on_pointers>());
+  }
+}
+
 // Kinds of tensors that the device does not have: one short text for every op.
 constexpr char kQuantized[] = "quantized dtypes (quint8, qint8, qint32, quint4x2)";
 constexpr char kSparse[] = "sparse layouts";
