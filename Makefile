@@ -56,11 +56,9 @@ c-tests: build
 
 # What goes before a commit: without the program catalogue, the models and the files that start many processes.
 check-fast: $(VENV)/.test build rules c-tests
-	$(PY) -m pytest -x tests -m "not slow" --ignore tests/kernels --ignore tests/test_programs.py --ignore tests/test_ops.py \
-	  --ignore tests/test_compile_models.py --ignore tests/test_models.py --ignore tests/test_interrupt.py --ignore tests/test_bad_input.py \
-	  --ignore tests/test_vision_training.py --ignore tests/test_text_training.py --ignore tests/lower --ignore tests/tpu --ignore tests/test_compile.py \
-	  --ignore tests/test_dataloader.py --ignore tests/test_vtpu_plugin.py --ignore tests/test_multi_device.py --ignore tests/test_embeddings.py \
-	  --ignore tests/test_nn_random.py --ignore tests/test_views_random.py --ignore tests/test_jax_programs.py
+	$(PY) -m pytest -x tests -m "not slow" --ignore tests/kernels --ignore tests/lower --ignore tests/tpu --ignore-glob "tests/test_compile*" \
+	  $(foreach name,async_copies bad_input dataloader embeddings exit fake_plugin faults interrupt jax_programs locations models multi_device \
+	  nn_random ops programs text_round_trip text_training tt_compile views_random vision_training vtpu_plugin,--ignore tests/test_$(name).py)
 
 test: $(VENV)/.test build rules c-tests
 	$(PY) -m pytest tests -m "not slow"
