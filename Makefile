@@ -83,11 +83,11 @@ check-tpu-long: $(VENV)/.test $(VENV)/.tpu build
 asan: $(VENV)/.base
 	$(CMAKE) -S . -B build/asan -G Ninja -DCMAKE_MAKE_PROGRAM=$(NINJA) -DTT_TORCH=OFF -DTT_SANITIZE=address,undefined -DTT_WERROR=$(WERROR) >/dev/null
 	$(NINJA) -C build/asan
-	cd build/asan && ASAN_OPTIONS=detect_leaks=1 UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --output-on-failure -j $(JOBS)
+	cd build/asan && ASAN_OPTIONS=detect_leaks=1:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1 $(CTEST) --output-on-failure -j $(JOBS)
 tsan: $(VENV)/.base
 	$(CMAKE) -S . -B build/tsan -G Ninja -DCMAKE_MAKE_PROGRAM=$(NINJA) -DTT_TORCH=OFF -DTT_SANITIZE=thread -DTT_WERROR=$(WERROR) >/dev/null
 	$(NINJA) -C build/tsan
-	cd build/tsan && $(CTEST) --output-on-failure -j $(JOBS)
+	cd build/tsan && TSAN_OPTIONS=allocator_may_return_null=1 $(CTEST) --output-on-failure -j $(JOBS)
 
 # The parsers under libFuzzer and sanitizers: make fuzz FUZZ_SECONDS=3600. Needs clang and its compiler-rt (Debian: clang libclang-rt-14-dev).
 FUZZ_SECONDS ?= 600
