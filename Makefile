@@ -87,7 +87,7 @@ asan: $(VENV)/.base
 tsan: $(VENV)/.base
 	$(CMAKE) -S . -B build/tsan -G Ninja -DCMAKE_MAKE_PROGRAM=$(NINJA) -DTT_TORCH=OFF -DTT_SANITIZE=thread -DTT_WERROR=$(WERROR) >/dev/null
 	$(NINJA) -C build/tsan
-	cd build/tsan && TSAN_OPTIONS=allocator_may_return_null=1 $(CTEST) --output-on-failure -j $(JOBS)
+	cd build/tsan && TSAN_OPTIONS=allocator_may_return_null=1:suppressions=$(CURDIR)/tests/tsan.supp $(CTEST) --output-on-failure -j $(JOBS)
 
 # The parsers under libFuzzer and sanitizers: make fuzz FUZZ_SECONDS=3600. Needs clang and its compiler-rt (Debian: clang libclang-rt-14-dev).
 FUZZ_SECONDS ?= 600
