@@ -87,6 +87,12 @@ static batch_norm_t batch_norm(tt_lower_t* L, V input, V weight, V bias, V runni
   return out;
 }
 
+static void return_norm(tt_lower_t* L, const batch_norm_t* r) {
+  tt_l_return(L, r->y);
+  tt_l_return(L, r->mean);
+  tt_l_return(L, r->invstd);
+}
+
 TT_LOWERING(native_batch_norm) {
   batch_norm_t r = batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2),
                               tt_l_tensor_or_null(L, 3), tt_l_tensor_or_null(L, 4), tt_l_bool(L, 5, false),
@@ -110,26 +116,20 @@ TT_LOWERING(batch_norm_with_update) {
                  tt_l_tensor(L, 3), tt_l_tensor(L, 4), true, tt_l_float(L, 5, 0.1), tt_l_float(L, 6, 1e-5));
   if (r.running_mean) tt_l_write(L, 3, 0, r.running_mean);
   if (r.running_var) tt_l_write(L, 4, 0, r.running_var);
-  tt_l_return(L, r.y);
-  tt_l_return(L, r.mean);
-  tt_l_return(L, r.invstd);
+  return_norm(L, &r);
   tt_l_return(L, empty_stat(L, TT_DTYPE_U8));
 }
 TT_LOWERING(native_batch_norm_no_stats) {
   batch_norm_t r =
       batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2), NULL, NULL,
                  tt_l_bool(L, 3, true), tt_l_float(L, 4, 0.1), tt_l_float(L, 5, 1e-5));
-  tt_l_return(L, r.y);
-  tt_l_return(L, r.mean);
-  tt_l_return(L, r.invstd);
+  return_norm(L, &r);
 }
 TT_LOWERING(native_batch_norm_no_training) {
   batch_norm_t r =
       batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2),
                  tt_l_tensor(L, 3), tt_l_tensor(L, 4), false, tt_l_float(L, 5, 0.1), tt_l_float(L, 6, 1e-5));
-  tt_l_return(L, r.y);
-  tt_l_return(L, r.mean);
-  tt_l_return(L, r.invstd);
+  return_norm(L, &r);
 }
 // The functional form of training graphs: new running statistics are results.
 TT_LOWERING(native_batch_norm_functional) {
@@ -137,9 +137,7 @@ TT_LOWERING(native_batch_norm_functional) {
   batch_norm_t r =
       batch_norm(L, tt_l_tensor(L, 0), tt_l_tensor_or_null(L, 1), tt_l_tensor_or_null(L, 2), running_mean,
                  running_var, tt_l_bool(L, 5, false), tt_l_float(L, 6, 0.1), tt_l_float(L, 7, 1e-5));
-  tt_l_return(L, r.y);
-  tt_l_return(L, r.mean);
-  tt_l_return(L, r.invstd);
+  return_norm(L, &r);
   tt_l_return(L, r.running_mean ? r.running_mean : running_mean);
   tt_l_return(L, r.running_var ? r.running_var : running_var);
 }

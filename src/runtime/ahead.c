@@ -213,13 +213,7 @@ static tt_status_t compile(tt_rt_topology_t* topology, const char* text, size_t 
   tt_status_t status = tt_rt_options_encode(replicas, partitions, ids, &options, &options_size);
   tt_free(ids);
   TT_RETURN_IF_ERROR(status);
-  PJRT_Program program;
-  memset(&program, 0, sizeof(program));
-  program.struct_size = sizeof(program);
-  program.code = (char*)(uintptr_t)text;
-  program.code_size = size;
-  program.format = "mlir";
-  program.format_size = 4;
+  PJRT_Program program = tt_rt_program(text, size, "mlir");
   TT_RT_ARGS(Compile, args);
   args.topology = topology->handle;
   args.program = &program;

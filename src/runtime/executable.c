@@ -121,13 +121,7 @@ static tt_status_t compile_program(tt_rt_client_t* client, const char* format, c
   }
   status = tt_rt_options_encode(replicas, partitions, ids, &bytes, &size);
   if (!tt_status_is_ok(status)) goto cleanup;
-  PJRT_Program program;
-  memset(&program, 0, sizeof(program));
-  program.struct_size = sizeof(program);
-  program.code = (char*)(uintptr_t)code;
-  program.code_size = code_size;
-  program.format = format;
-  program.format_size = strlen(format);
+  PJRT_Program program = tt_rt_program(code, code_size, format);
   TT_RT_ARGS(Client_Compile, args);
   args.client = client->handle;
   args.program = &program;

@@ -2,6 +2,8 @@
 #ifndef TT_RUNTIME_INTERNAL_H_
 #define TT_RUNTIME_INTERNAL_H_
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/freelist.h"
 #include "base/thread.h"
@@ -116,6 +118,18 @@ tt_status_t tt_rt_event_wrap(tt_rt_client_t* client, PJRT_Event* handle, tt_rt_n
                              tt_rt_event_t** out_event) TT_MUST_USE;
 // The note in front of an error.
 tt_status_t tt_rt_note_annotate(const tt_rt_note_t* note, tt_status_t status) TT_MUST_USE;
+
+// What a compile call takes: `code` and `format` are borrowed.
+static inline PJRT_Program tt_rt_program(const void* code, size_t size, const char* format) {
+  PJRT_Program program;
+  memset(&program, 0, sizeof(program));
+  program.struct_size = sizeof(program);
+  program.code = (char*)(uintptr_t)code;
+  program.code_size = size;
+  program.format = format;
+  program.format_size = strlen(format);
+  return program;
+}
 
 // ---- objects -----------------------------------------------------------------------------------
 // Takes over `handle`. dims NULL: the plugin is asked for type and shape.
