@@ -1,10 +1,10 @@
 #include "base/arena.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/format.h"
 
 // Under AddressSanitizer every block is exact and followed by poisoned bytes: an overrun shows as on the heap.
 #if defined(__has_feature)
@@ -111,13 +111,13 @@ char* tt_arena_strndup(tt_arena_t* arena, const char* text, size_t size) {
 char* tt_arena_printf(tt_arena_t* arena, const char* format, ...) {
   va_list args;
   va_start(args, format);
-  int length = vsnprintf(NULL, 0, format, args);
+  int length = tt_format_va(NULL, 0, format, args);
   va_end(args);
   if (length < 0) return NULL;
   char* result = tt_arena_alloc(arena, (size_t)length + 1);
   if (!result) return NULL;
   va_start(args, format);
-  vsnprintf(result, (size_t)length + 1, format, args);
+  tt_format_va(result, (size_t)length + 1, format, args);
   va_end(args);
   return result;
 }

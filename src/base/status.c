@@ -1,10 +1,10 @@
 #include "base/status.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/format.h"
 
 struct tt_status_s {
   tt_status_code_t code;
@@ -21,7 +21,7 @@ tt_status_t tt_status_create_va(tt_status_code_t code, const char* format, va_li
   if (code == TT_OK) return TT_OK_STATUS;
   va_list measure;
   va_copy(measure, args);
-  int length = vsnprintf(NULL, 0, format, measure);
+  int length = tt_format_va(NULL, 0, format, measure);
   va_end(measure);
   if (length < 0) length = 0;
   // Not through tt_alloc: an error about an injected allocation failure must keep its text.
@@ -29,7 +29,7 @@ tt_status_t tt_status_create_va(tt_status_code_t code, const char* format, va_li
   if (!status) return &out_of_memory_status.head;
   status->code = code;
   status->is_static = false;
-  vsnprintf(status->message, (size_t)length + 1, format, args);
+  tt_format_va(status->message, (size_t)length + 1, format, args);
   return status;
 }
 

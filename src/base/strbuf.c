@@ -1,10 +1,10 @@
 #include "base/strbuf.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/format.h"
 
 void tt_strbuf_initialize(tt_strbuf_t* buffer) { memset(buffer, 0, sizeof(*buffer)); }
 
@@ -44,11 +44,11 @@ void tt_strbuf_putc(tt_strbuf_t* buffer, char c) { tt_strbuf_append(buffer, &c, 
 void tt_strbuf_printf(tt_strbuf_t* buffer, const char* format, ...) {
   va_list args;
   va_start(args, format);
-  int length = vsnprintf(NULL, 0, format, args);
+  int length = tt_format_va(NULL, 0, format, args);
   va_end(args);
   if (length < 0 || !reserve(buffer, (size_t)length)) return;
   va_start(args, format);
-  vsnprintf(buffer->data + buffer->size, (size_t)length + 1, format, args);
+  tt_format_va(buffer->data + buffer->size, (size_t)length + 1, format, args);
   va_end(args);
   buffer->size += (size_t)length;
 }

@@ -1,9 +1,9 @@
 #include "ir/describe.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
+#include "base/format.h"
 #include "ir/dim.h"
 
 typedef struct cursor_s { char* text; size_t used, size; } cursor_t;
@@ -13,7 +13,7 @@ static void put(cursor_t* c, const char* format, ...) {
   if (c->used + 1 >= c->size) return;
   va_list args;
   va_start(args, format);
-  int length = vsnprintf(c->text + c->used, c->size - c->used, format, args);
+  int length = tt_format_va(c->text + c->used, c->size - c->used, format, args);
   va_end(args);
   if (length < 0) return;
   c->used += (size_t)length;

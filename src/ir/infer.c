@@ -2,14 +2,15 @@
 #include "ir/infer.h"
 
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
+
+#include "base/format.h"
 
 tt_status_t tt_infer_fail(const tt_infer_t* in, const char* format, ...) {
   char text[512];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof(text), format, args);
+  tt_format_va(text, sizeof(text), format, args);
   va_end(args);
   return tt_status_create(TT_INVALID_ARGUMENT, "%s: %s", tt_op_info(in->op->kind)->name, text);
 }

@@ -1,7 +1,6 @@
 // Module, functions, regions and the lexical helpers of the text reader.
 #include "ir/read.h"
 
-#include <ctype.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -101,7 +100,9 @@ void tt_read_space(tt_reader_t* r) {
   }
 }
 
-static bool is_word_char(char c) { return isalnum((unsigned char)c) || c == '_' || c == '$' || c == '.'; }
+static bool is_word_char(char c) {
+  return tt_is_letter(c) || tt_is_digit(c) || c == '_' || c == '$' || c == '.';
+}
 
 bool tt_read_peek_char(tt_reader_t* r, char c) {
   tt_read_space(r);
@@ -131,7 +132,7 @@ bool tt_read_expect(tt_reader_t* r, const char* text) {
 bool tt_read_word(tt_reader_t* r, tt_string_view_t* out) {
   tt_read_space(r);
   const char* start = r->at;
-  if (start >= r->end || !(isalpha((unsigned char)*start) || *start == '_')) return false;
+  if (start >= r->end || !(tt_is_letter(*start) || *start == '_')) return false;
   const char* c = start;
   while (c < r->end && is_word_char(*c)) ++c;
   *out = (tt_string_view_t){start, (size_t)(c - start)};
@@ -207,7 +208,7 @@ bool tt_read_number_ahead(tt_reader_t* r) {
   tt_read_space(r);
   const char* c = r->at;
   if (c < r->end && (*c == '-' || *c == '+')) ++c;
-  return c < r->end && isdigit((unsigned char)*c);
+  return c < r->end && tt_is_digit(*c);
 }
 
 bool tt_read_i64(tt_reader_t* r, int64_t* out) {
@@ -218,10 +219,10 @@ bool tt_read_i64(tt_reader_t* r, int64_t* out) {
     negative = true;
     ++r->at;
   }
-  if (r->at >= r->end || !isdigit((unsigned char)*r->at))
+  if (r->at >= r->end || !tt_is_digit(*r->at))
     return tt_read_fail_at(r, start, "expected an integer");
   uint64_t value = 0;
-  while (r->at < r->end && isdigit((unsigned char)*r->at)) {
+  while (r->at < r->end && tt_is_digit(*r->at)) {
     if (__builtin_mul_overflow(value, 10u, &value) ||
         __builtin_add_overflow(value, (uint64_t)(*r->at - '0'), &value)) {
       return tt_read_fail_at(r, start, "integer does not fit 64 bits");

@@ -3,6 +3,7 @@
 #ifndef TT_IR_READ_H_
 #define TT_IR_READ_H_
 
+#include "base/format.h"
 #include "ir/builder.h"
 #include "ir/ir.h"
 

@@ -1,5 +1,4 @@
 // Attributes of the text reader.
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -29,19 +28,19 @@ static bool read_literal(tt_reader_t* r, literal_t* out) {
   if (c + 1 < r->end && c[0] == '0' && c[1] == 'x') {
     out->is_hex = true;
     c += 2;
-    while (c < r->end && isxdigit((unsigned char)*c)) ++c;
+    while (c < r->end && tt_is_hex_digit(*c)) ++c;
   } else {
-    if (c >= r->end || !isdigit((unsigned char)*c)) return tt_read_fail(r, "expected a number");
-    while (c < r->end && isdigit((unsigned char)*c)) ++c;
+    if (c >= r->end || !tt_is_digit(*c)) return tt_read_fail(r, "expected a number");
+    while (c < r->end && tt_is_digit(*c)) ++c;
     if (c < r->end && *c == '.') {
       out->is_float = true;
       ++c;
-      while (c < r->end && isdigit((unsigned char)*c)) ++c;
+      while (c < r->end && tt_is_digit(*c)) ++c;
       if (c < r->end && (*c == 'e' || *c == 'E')) {
         const char* e = c + 1;
         if (e < r->end && (*e == '-' || *e == '+')) ++e;
-        if (e < r->end && isdigit((unsigned char)*e)) {
-          while (e < r->end && isdigit((unsigned char)*e)) ++e;
+        if (e < r->end && tt_is_digit(*e)) {
+          while (e < r->end && tt_is_digit(*e)) ++e;
           c = e;
         }
       }
@@ -58,7 +57,7 @@ static bool literal_f64(tt_reader_t* r, const literal_t* literal, double* out) {
     return tt_read_fail_at(r, literal->start, "number of more than %zu characters", sizeof(buffer) - 1);
   memcpy(buffer, literal->start, literal->size);
   buffer[literal->size] = 0;
-  *out = strtod(buffer, NULL);
+  *out = tt_format_read_f64(buffer, NULL);
   return true;
 }
 
@@ -148,7 +147,7 @@ static bool read_elements(tt_reader_t* r, const tt_type_t* type, uint32_t dim, c
   return tt_read_expect(r, "]");
 }
 
-static int hex_value(char c) { return isdigit((unsigned char)c) ? c - '0' : (c | 32) - 'a' + 10; }
+static int hex_value(char c) { return tt_is_digit(c) ? c - '0' : (c | 32) - 'a' + 10; }
 
 // "0x...": the raw little-endian bytes (i1: packed bits).
 static bool read_blob(tt_reader_t* r, const tt_type_t* type, int64_t total, tt_dense_t* dense) {
@@ -160,7 +159,7 @@ static bool read_blob(tt_reader_t* r, const tt_type_t* type, int64_t total, tt_d
   const char* digits = text.data + 2;
   size_t bytes = (text.size - 2) / 2, element_bytes = tt_dtype_bytes(type->dtype);
   for (const char* c = digits; c < text.data + text.size; ++c) {
-    if (!isxdigit((unsigned char)*c)) return tt_read_fail_at(r, start, "byte 0x%02x is no hexadecimal digit",
+    if (!tt_is_hex_digit(*c)) return tt_read_fail_at(r, start, "byte 0x%02x is no hexadecimal digit",
         (unsigned char)*c);
   }
   if (text.size % 2) return tt_read_fail_at(r, start, "half a byte of data: %zu digits", text.size - 2);

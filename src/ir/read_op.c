@@ -1,6 +1,5 @@
 // Operations of the text reader: the generic form of every op, and the pretty forms by one table of
 // `key = value` clauses plus the few ops with a syntax of their own.
-#include <ctype.h>
 #include <string.h>
 
 #include "ir/read.h"

@@ -1,5 +1,4 @@
 // Types of the text reader.
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +6,7 @@
 
 static bool dtype_word(tt_reader_t* r, tt_string_view_t* word) {
   const char* start = r->at;
-  while (r->at < r->end && (isalnum((unsigned char)*r->at) || *r->at == '_')) ++r->at;
+  while (r->at < r->end && (tt_is_letter(*r->at) || tt_is_digit(*r->at) || *r->at == '_')) ++r->at;
   *word = (tt_string_view_t){start, (size_t)(r->at - start)};
   return word->size > 0;
 }
@@ -45,11 +44,11 @@ static bool read_f64(tt_reader_t* r, double* out) {
   size_t size = 0;
   tt_read_space(r);
   while (r->at < r->end && size + 1 < sizeof(buffer) &&
-         (isalnum((unsigned char)*r->at) || *r->at == '+' || *r->at == '-' || *r->at == '.'))
+         (tt_is_letter(*r->at) || tt_is_digit(*r->at) || *r->at == '+' || *r->at == '-' || *r->at == '.'))
     buffer[size++] = *r->at++;
   buffer[size] = 0;
   char* stop;
-  *out = strtod(buffer, &stop);
+  *out = tt_format_read_f64(buffer, &stop);
   return (size > 0 && *stop == 0) || tt_read_fail(r, "expected a number");
 }
 
@@ -60,7 +59,7 @@ static const tt_quant_t* read_quant(tt_reader_t* r) {
   if (!tt_read_expect(r, "<")) return NULL;
   tt_read_space(r);
   if (r->at < r->end && *r->at == 'u' && r->at + 1 < r->end &&
-      isdigit((unsigned char)r->at[1])) {  // u8 is ui8
+      tt_is_digit(r->at[1])) {  // u8 is ui8
     int64_t bits;
     ++r->at;
     if (!tt_read_i64(r, &bits)) return NULL;
@@ -154,7 +153,7 @@ static const tt_type_t* read_tensor(tt_reader_t* r) {
       return NULL;
     }
     bool unknown = r->at < r->end && *r->at == '?';
-    if (!unknown && !(r->at < r->end && isdigit((unsigned char)*r->at))) break;
+    if (!unknown && !(r->at < r->end && tt_is_digit(*r->at))) break;
     int64_t extent = TT_DIM_UNKNOWN;
     if (unknown) ++r->at;
     else if (!tt_read_i64(r, &extent)) return NULL;
@@ -218,7 +217,7 @@ bool tt_read_type_ahead(tt_reader_t* r) {
   if (r->at >= r->end) return false;
   if (*r->at == '!' || *r->at == '(') return true;
   const char* c = r->at;
-  while (c < r->end && (isalnum((unsigned char)*c) || *c == '_')) ++c;
+  while (c < r->end && (tt_is_letter(*c) || tt_is_digit(*c) || *c == '_')) ++c;
   size_t size = (size_t)(c - r->at);
   if ((size == 6 && !memcmp(r->at, "tensor", 6)) || (size == 5 && !memcmp(r->at, "tuple", 5)) ||
       (size == 7 && !memcmp(r->at, "complex", 7))) {
