@@ -136,3 +136,34 @@ def test_graphsafe_swap_of_the_default_generator():
     again.manual_seed(11)
     assert drawn.equal(torch.rand(5, device="tpu", generator=again)) and default.get_state().equal(before)
     assert own.get_offset() == again.get_offset()
+
+
+BAD_NUMBERS = {   # neither folded into a program (-1, 0, 0.5, ...) nor allowed
+    "uniform": lambda d: torch.empty(3, device=d).uniform_(1.5, 0.25),
+    "uniform, nan": lambda d: torch.empty(3, device=d).uniform_(float("nan"), 1.25),
+    "normal": lambda d: torch.empty(3, device=d).normal_(0.25, -1.25),
+    "normal of a mean": lambda d: torch.normal(torch.ones(3, device=d), -1.25),
+    "log_normal": lambda d: torch.empty(3, device=d).log_normal_(0.25, -0.25),
+    "bernoulli": lambda d: torch.empty(3, device=d).bernoulli_(1.25),
+    "exponential": lambda d: torch.empty(3, device=d).exponential_(-0.25),
+    "geometric": lambda d: torch.empty(3, device=d).geometric_(1.25),
+    "cauchy": lambda d: torch.empty(3, device=d).cauchy_(0.25, -0.25),
+    "dropout": lambda d: torch.native_dropout(torch.ones(3, device=d), 1.25, True),
+}
+
+
+@pytest.mark.parametrize("name", BAD_NUMBERS)
+def test_numbers_out_of_range_are_refused(name):
+    """Numbers are inputs of one program, so each call checks its own: a good one first, so that the program is there."""
+    with pytest.raises(RuntimeError):
+        BAD_NUMBERS[name]("cpu")
+    good = torch.empty(3, device="tpu")
+    for call in (lambda: good.uniform_(0.25, 1.75), lambda: good.normal_(0.25, 1.75), lambda: good.log_normal_(0.25, 1.75),
+                 lambda: good.bernoulli_(0.25), lambda: good.exponential_(1.75), lambda: good.geometric_(0.25),
+                 lambda: good.cauchy_(0.25, 1.75), lambda: torch.native_dropout(good, 0.25, True)):
+        call()
+    before = good.clone()
+    with pytest.raises(RuntimeError, match="expects|has to be|out of bounds"):
+        BAD_NUMBERS[name]("tpu")
+    assert torch.equal(good, before)
+    assert torch.equal(torch.native_dropout(torch.ones(3, device="tpu"), 1.25, False)[0].cpu(), torch.ones(3))   # p is not used

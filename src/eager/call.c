@@ -451,6 +451,8 @@ static tt_status_t execute(tt_frame_t* frame, tt_result_t* results, uint32_t cap
   uint32_t value_args = entry ? entry->value_args : 0, sized_count = 0;
   const int64_t* sized = NULL;
   bool is_sized = entry && (entry->info.flags & TT_ATEN_SIZED);
+  if (value_args && (entry->info.flags & TT_ATEN_RANDOM))
+    TT_RETURN_IF_ERROR(tt_l_random_check_call(entry, call->args, call->arg_count));
   TT_RETURN_IF_ERROR(tt_frame_lock(frame));
   if (is_sized) TT_RETURN_IF_ERROR(read_sizes(frame, value_args, &sized_count, &sized));
   tt_eager_program_t* program = NULL;

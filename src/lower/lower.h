@@ -107,6 +107,11 @@ tt_value_t* tt_l_scalar(tt_lower_t* L, uint32_t arg, tt_dtype_t dtype);
 // INVALID_ARGUMENT where torch refuses the number for that dtype ("value cannot be converted to type ..."). `op`:
 // the functional name; ops that take their number as a 0-d tensor wrap it instead.
 tt_status_t tt_l_scalar_check(const char* op, const tt_scalar_t* scalar, tt_dtype_t dtype) TT_MUST_USE;
+// INVALID_ARGUMENT where torch refuses a random op's numbers (random_numbers.c): of a call, and those that the
+// lowering of a graph knows (false: failed).
+tt_status_t tt_l_random_check_call(const tt_aten_entry_t* entry, const tt_arg_t* args,
+                                   uint32_t count) TT_MUST_USE;
+bool tt_l_random_check(tt_lower_t* L, tt_lower_fn_t lower);
 tt_value_t* tt_l_scalar_splat(tt_lower_t* L, uint32_t arg, tt_value_t* like);   // broadcast to like's type
 bool tt_l_scalar_is(const tt_lower_t* L, uint32_t arg, double value);           // known and equal
 int64_t tt_l_dim(tt_lower_t* L, int64_t dim, int64_t rank);       // wraps; OUT_OF_RANGE with PyTorch's text

@@ -26,9 +26,6 @@ static V uniform_like(tt_lower_t* L, V like, tt_dtype_t dtype) {
   return like ? tt_lx_random(L, "uniform", dtype, like->type->rank, like->type->dims) : NULL;
 }
 static tt_dtype_t draw_dtype(tt_dtype_t dtype) { return dtype == TT_DTYPE_F64 ? TT_DTYPE_F64 : TT_DTYPE_F32; }
-static bool known(const tt_lower_t* L, uint32_t arg) {
-  return arg < L->arg_count && L->args[arg].kind != TT_ARG_NONE && !L->args[arg].is_value;
-}
 static V number(tt_lower_t* L, uint32_t arg, V like, double if_none) {
   return tt_l_is_none(L, arg) ? K(like, if_none) : tt_l_scalar_splat(L, arg, like);
 }
@@ -43,13 +40,7 @@ static bool require_float(tt_lower_t* L, V self, const char* name) {
 // ---- uniform, normal ---------------------------------------------------------------------------
 TT_LOWERING(uniform) {
   V self = tt_l_tensor(L, 0);
-  if (!require_float(L, self, "check_uniform_bounds")) return;
-  if (known(L, 1) && known(L, 2) && tt_l_float(L, 1, 0) > tt_l_float(L, 2, 1)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
-                    "uniform_ expects to return a [from, to) range, but found from=%g > to=%g",
-                    tt_l_float(L, 1, 0), tt_l_float(L, 2, 1));
-    return;
-  }
+  if (!require_float(L, self, "check_uniform_bounds") || !tt_l_random_check(L, tt_lower_uniform)) return;
   tt_dtype_t dtype = tt_lx_dtype(self);
   V u = uniform_like(L, self,
                      tt_dtype_is_complex(dtype) ? draw_dtype(tt_dtype_real_part(dtype)) : draw_dtype(dtype));
@@ -75,15 +66,9 @@ static V normal_shape(tt_lower_t* L, size_t rank, const tt_dim_t* dims, tt_dtype
   V im = tt_lx_squeeze(L, tt_lx_slice_dim(L, both, (int64_t)rank, 1, 2, 1), (int64_t)rank);
   return tt_b_complex(L->b, re, im);
 }
-static bool check_std(tt_lower_t* L, uint32_t arg) {
-  if (!known(L, arg) || L->args[arg].kind == TT_ARG_TENSOR || tt_l_float(L, arg, 1) >= 0) return true;
-  tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "normal expects std >= 0.0, but found std %g",
-                  tt_l_float(L, arg, 1));
-  return false;
-}
 TT_LOWERING(normal) {
   V self = tt_l_tensor(L, 0);
-  if (!require_float(L, self, "normal_kernel_cpu") || !check_std(L, 2)) return;
+  if (!require_float(L, self, "normal_kernel_cpu") || !tt_l_random_check(L, tt_lower_normal)) return;
   V z = normal_shape(L, self->type->rank, self->type->dims, tt_lx_dtype(self));
   if (!tt_l_is_none(L, 2) && !tt_l_scalar_is(L, 2, 1)) z = MUL(z, tt_l_scalar_splat(L, 2, z));
   if (!tt_l_is_none(L, 1) && !tt_l_scalar_is(L, 1, 0)) z = ADD(z, tt_l_scalar_splat(L, 1, z));
@@ -92,7 +77,7 @@ TT_LOWERING(normal) {
 // normal(mean, std): tensors or numbers.
 TT_LOWERING(normal_of) {
   V mean = tt_l_tensor_or_null(L, 0), std = tt_l_tensor_or_null(L, 1), like = mean ? mean : std;
-  if (!like || !check_std(L, 1)) return;
+  if (!like || !tt_l_random_check(L, tt_lower_normal_of)) return;
   tt_dtype_t dtype = tt_lx_dtype(like), work = tt_l_accumulate(dtype);
   V values[2] = {mean ? CAST(mean, work) : tt_l_scalar(L, 0, work), std ? CAST(std, work)
                                                                     : tt_l_is_none(L, 1)
@@ -109,11 +94,7 @@ TT_LOWERING(normal_of) {
 TT_LOWERING(log_normal) {
   V self = tt_l_tensor(L, 0);
   if (!require_float(L, self, "log_normal_cpu")) return;
-  if (known(L, 2) && tt_l_float(L, 2, 2) <= 0) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "log_normal_ expects std > 0.0, but found std=%g",
-                    tt_l_float(L, 2, 2));
-    return;
-  }
+  if (!tt_l_random_check(L, tt_lower_log_normal)) return;
   V z = normal_shape(L, self->type->rank, self->type->dims, tt_lx_dtype(self));
   tt_l_return(L, CAST(EXP(ADD(MUL(z, number(L, 2, z, 2)), number(L, 1, z, 1))), tt_lx_dtype(self)));
 }
@@ -223,14 +204,7 @@ TT_LOWERING(bernoulli_tensor) {
 }
 TT_LOWERING(bernoulli_float) {
   V self = tt_l_tensor(L, 0);
-  if (!self) return;
-  if (known(L, 1)) {
-    double p = tt_l_float(L, 1, 0.5);
-    if (!(p >= 0 && p <= 1)) {
-      tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "bernoulli_ expects p to be in [0, 1], but got p=%g", p);
-      return;
-    }
-  }
+  if (!self || !tt_l_random_check(L, tt_lower_bernoulli_float)) return;
   V p = tt_l_is_none(L, 1) ? tt_b_scalar_f64(L->b, TT_DTYPE_F32, 0.5) : tt_l_scalar(L, 1, TT_DTYPE_F32);
   tt_l_return(L, bernoulli_of(L, self, p, tt_lx_dtype(self)));
 }
@@ -245,11 +219,7 @@ TT_LOWERING(native_dropout) {
     tt_l_return(L, tt_lx_full(L, TT_DTYPE_PRED, x->type->rank, x->type->dims, 1));
     return;
   }
-  if (known(L, 1) && !(tt_l_float(L, 1, 0) >= 0 && tt_l_float(L, 1, 0) <= 1)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "dropout probability has to be between 0 and 1, but got %g",
-                    tt_l_float(L, 1, 0));
-    return;
-  }
+  if (!tt_l_random_check(L, tt_lower_native_dropout)) return;
   if (tt_l_scalar_is(L, 1, 1)) {
     tt_l_return(L, K(x, 0));
     tt_l_return(L, tt_lx_full(L, TT_DTYPE_PRED, x->type->rank, x->type->dims, 0));
@@ -273,11 +243,7 @@ TT_LOWERING(native_dropout_backward) {
 TT_LOWERING(exponential) {
   V self = tt_l_tensor(L, 0);
   if (!require_float(L, self, "exponential_cpu")) return;
-  if (known(L, 1) && tt_l_float(L, 1, 1) <= 0) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "exponential_ expects lambda > 0.0, but found lambda=%g",
-                    tt_l_float(L, 1, 1));
-    return;
-  }
+  if (!tt_l_random_check(L, tt_lower_exponential)) return;
   V u = uniform_like(L, self, draw_dtype(tt_lx_dtype(self)));
   // 1 - u is in (0, 1]
   V value = NEG(DIV(LOG1P(NEG(u)), number(L, 1, u, 1)));
@@ -286,11 +252,7 @@ TT_LOWERING(exponential) {
 TT_LOWERING(geometric) {
   V self = tt_l_tensor(L, 0);
   if (!self) return;
-  if (known(L, 1) && !(tt_l_float(L, 1, 0.5) > 0 && tt_l_float(L, 1, 0.5) < 1)) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "geometric_ expects p to be in (0, 1), but got p=%g",
-                    tt_l_float(L, 1, 0.5));
-    return;
-  }
+  if (!tt_l_random_check(L, tt_lower_geometric)) return;
   V u = uniform_like(L, self, draw_dtype(tt_lx_dtype(self))), p = tt_l_scalar_splat(L, 1, u);
   V value = CEIL(DIV(LOG1P(NEG(u)), LOG1P(NEG(p))));
   tt_l_return(L, CAST(MAX(value, K(value, 1)), tt_lx_dtype(self)));
@@ -298,11 +260,7 @@ TT_LOWERING(geometric) {
 TT_LOWERING(cauchy) {
   V self = tt_l_tensor(L, 0);
   if (!require_float(L, self, "cauchy_cpu")) return;
-  if (known(L, 2) && tt_l_float(L, 2, 1) <= 0) {
-    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "cauchy_ expects sigma > 0.0, but found sigma=%g",
-                    tt_l_float(L, 2, 1));
-    return;
-  }
+  if (!tt_l_random_check(L, tt_lower_cauchy)) return;
   V u = uniform_like(L, self, draw_dtype(tt_lx_dtype(self)));
   V angle = MUL(K(u, M_PI), SUB(u, K(u, 0.5)));
   V value = ADD(number(L, 1, u, 0), MUL(number(L, 2, u, 1), TT_B1(TAN, angle)));
