@@ -63,6 +63,30 @@ def test_rows(shape, dtype):
         torch.testing.assert_close(op(t).float().cpu(), op(wide), **tolerances)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+@pytest.mark.parametrize("columns", [1000, 4099])
+def test_rows_with_parameters_gradients_and_special_values(dtype, columns):
+    torch.manual_seed(2)
+    rows = 36 * MIB // columns // dtype.itemsize
+    x, grad = torch.randn(rows, columns, dtype=dtype), torch.randn(rows, columns, dtype=dtype)
+    weight, bias = torch.randn(columns, dtype=dtype), torch.randn(columns, dtype=dtype)
+    inf, nan = float("inf"), float("nan")
+    for row, at, value in ((0, 0, nan), (1, columns - 1, nan), (2, 5, inf), (3, 7, -inf), (rows - 1, columns - 2, nan)):
+        x[row, at] = value
+    x[4] = -inf
+
+    def run(x, grad, weight, bias):
+        x = x.clone().requires_grad_()
+        out = []
+        for op in (lambda v: v.softmax(-1), lambda v: v.log_softmax(-1),
+                   lambda v: F.layer_norm(v, (columns,), weight, bias), lambda v: F.rms_norm(v, (columns,), weight)):
+            y = op(x)
+            out += [y.detach(), torch.autograd.grad(y, x, grad)[0]]
+        return [v.cpu() for v in out]
+    for got, want in zip(run(x.tpu(), grad.tpu(), weight.tpu(), bias.tpu()), run(x, grad, weight, bias)):
+        torch.testing.assert_close(got, want, equal_nan=True, rtol=2e-5 if dtype == torch.float32 else 1e-10, atol=2e-5 if dtype == torch.float32 else 1e-10)
+
+
 @pytest.mark.parametrize("special", [float("nan"), float("inf"), -float("inf"), 0.0, -0.0])
 @pytest.mark.parametrize("at", [0, 3, 700, 1023])
 def test_largest_and_smallest_of_special_values(special, at):

@@ -1,74 +1,5 @@
 // Epilogues and loops with several results: the same bits as separate steps, in fewer of them.
-#include "compile/plan_load.h"
-#include "exec/test_program.h"
-
-#include "exec/pool.h"
-#include "ir/text.h"
-
-static uint32_t seed;
-static float noise(void) {
-  seed = seed * 1664525u + 1013904223u;
-  return (float)(int32_t)seed * 0x1p-31f;
-}
-
-static tt_plan_t* compile(const char* text, bool separate) {
-  tt_module_t* module = NULL;
-  tt_plan_t* plan = NULL;
-  tt_plan_options_t options = {.separate_steps = separate};
-  tt_status_t status = tt_module_parse(text, strlen(text), &module);
-  if (tt_status_is_ok(status)) status = tt_module_verify(module);
-  if (tt_status_is_ok(status)) status = tt_plan_compile(module, &options, &plan);
-  if (tt_status_is_ok(status)) status = tt_plan_validate(plan->bytes, plan->size);
-  if (!tt_status_is_ok(status)) TT_TEST_FAIL("%s", tt_status_message(status));
-  tt_status_free(status);
-  tt_module_release(module);
-  return plan;
-}
-
-static size_t count_steps(const tt_plan_t* plan, pd_step_kind_t kind, bool epilogue) {
-  size_t n = 0;
-  for (uint32_t b = 0; b < plan->header->block_count; ++b) {
-    const pd_step_t* steps = tt_plan_steps(plan, b);
-    for (uint32_t i = 0; i < plan->blocks[b].step_count; ++i) {
-      if (steps[i].kind != (uint32_t)kind) continue;
-      n += !epilogue || PD_AT(plan->bytes, steps[i].data_at, pd_op_t)->epilogue_at != 0;
-    }
-  }
-  return n;
-}
-
-// Runs both plans on equal inputs, donated or not, on several thread counts; every result must have the same bytes.
-static void expect_same_bits(const tt_plan_t* fused, const tt_plan_t* separate, const char* what) {
-  const tt_plan_info_t* info = tt_plan_info(fused);
-  test_run_t runs[2];
-  memset(runs, 0, sizeof runs);
-  void* inputs[16];
-  for (size_t p = 0; p < info->parameter_count; ++p) {
-    const tt_plan_value_t* v = &info->parameters[p];
-    inputs[p] = malloc((size_t)v->bytes + 64);
-    size_t e = tt_dtype_bytes(v->dtype);
-    for (int64_t i = 0; i < v->bytes / (int64_t)e; ++i) tt_scalar_store_f64(v->dtype, (double)noise() * 2, (char*)inputs[p] + (size_t)i * e);
-    runs[0].inputs[p] = runs[1].inputs[p] = inputs[p];
-  }
-  tt_pool_t* pool = tt_pool_get();
-  int before = tt_pool_threads(pool);
-  for (int donate = 0; donate < 2; ++donate) {
-    for (int threads = 1; threads <= 3; ++threads) {
-      tt_pool_set_threads(pool, threads);
-      for (size_t p = 0; p < info->parameter_count; ++p) runs[0].donated[p] = runs[1].donated[p] = donate;
-      TT_EXPECT_OK(test_execute(fused, &runs[0]));
-      TT_EXPECT_OK(test_execute(separate, &runs[1]));
-      if (!donate) TT_EXPECT(runs[0].inputs_kept);
-      for (size_t r = 0; r < info->result_count; ++r) {
-        if (memcmp(runs[0].outputs[r], runs[1].outputs[r], runs[0].bytes[r]) != 0) TT_TEST_FAIL("%s: result %zu differs on %d threads", what, r, threads);
-      }
-      test_run_free(&runs[0]);
-      test_run_free(&runs[1]);
-    }
-  }
-  tt_pool_set_threads(pool, before);
-  for (size_t p = 0; p < info->parameter_count; ++p) free(inputs[p]);
-}
+#include "compile/test_pair.h"
 
 // x [M, K] times w [N, K] (or [K, N]), plus a bias, GELU by tanh, plus a residual, converted.
 static void linear_case(const char* dtype, const char* out, int m, int n, int k, bool transposed, bool keep, bool donated) {
@@ -94,26 +25,17 @@ static void linear_case(const char* dtype, const char* out, int m, int n, int k,
            m, k, dtype, transposed ? n : k, transposed ? k : n, dtype, row, type, donated ? " {tf.aliasing_output = 0 : i32}" : "", wide, keep ? ", " : "", keep ? type : "",
            transposed ? 1 : 0, m, k, dtype, transposed ? n : k, transposed ? k : n, dtype, type, row, type, type, scalar, scalar, type, type, type, type, type, type, wide,
            keep ? ", %a" : "", wide, keep ? ", " : "", keep ? type : "");
-  tt_plan_t *fused = compile(text, false), *separate = compile(text, true);
+  tt_plan_t *fused = test_pair_compile(text, false), *separate = test_pair_compile(text, true);
   TT_EXPECT(fused && separate);
   char what[128];
   snprintf(what, sizeof what, "%s -> %s, %d x %d x %d, isa %s", dtype, out, m, n, k, tt_k_isa_name(tt_k_isa()));
   if (tt_k_isa() >= TT_ISA_AVX2) {
-    TT_EXPECT_EQ(count_steps(fused, PD_S_OP, true), 1);
-    TT_EXPECT_EQ(count_steps(fused, PD_S_LOOP, false), 0);
+    TT_EXPECT_EQ(test_pair_steps(fused, PD_S_OP, true), 1);
+    TT_EXPECT_EQ(test_pair_steps(fused, PD_S_LOOP, false), 0);
   }
-  expect_same_bits(fused, separate, what);
+  test_pair_same_bits(fused, separate, what);
   tt_plan_release(fused);
   tt_plan_release(separate);
-}
-
-static void every_isa(void (*fn)(void)) {
-  const tt_isa_t best = tt_k_isa_supported();
-  for (int isa = 0; isa <= (int)best; ++isa) {
-    tt_k_isa_set((tt_isa_t)isa);
-    fn();
-  }
-  tt_k_isa_set(best);
 }
 
 static void linear_cases(void) {
@@ -127,7 +49,7 @@ static void linear_cases(void) {
     linear_case("f16", "f32", s[0], s[1], s[2], !flip, false, false);
   }
 }
-TT_TEST(fuse, epilogue_of_a_product) { every_isa(linear_cases); }
+TT_TEST(fuse, epilogue_of_a_product) { test_every_isa(linear_cases); }
 
 static void convolution_cases(void) {
   static const struct { int n, c, h, o, k, stride; bool last; } shapes[] = {
@@ -154,16 +76,16 @@ static void convolution_cases(void) {
                "  return %%r : %s\n}\n",
                x, o, c, k, k, dtype, o, dtype, type, shapes[i].last ? "b, 0, 1, f" : "b, f, 0, 1", shapes[i].last ? "b, 0, 1, f" : "b, f, 0, 1", stride, stride, x, o, c,
                k, k, dtype, type, shapes[i].last ? 3 : 1, o, dtype, type, type, type, type, type);
-      tt_plan_t *fused = compile(text, false), *separate = compile(text, true);
+      tt_plan_t *fused = test_pair_compile(text, false), *separate = test_pair_compile(text, true);
       TT_EXPECT(fused && separate);
-      if (tt_k_isa() >= TT_ISA_AVX2) TT_EXPECT_EQ(count_steps(fused, PD_S_OP, true), 1);
-      expect_same_bits(fused, separate, text);
+      if (tt_k_isa() >= TT_ISA_AVX2) TT_EXPECT_EQ(test_pair_steps(fused, PD_S_OP, true), 1);
+      test_pair_same_bits(fused, separate, text);
       tt_plan_release(fused);
       tt_plan_release(separate);
     }
   }
 }
-TT_TEST(fuse, epilogue_of_a_convolution) { every_isa(convolution_cases); }
+TT_TEST(fuse, epilogue_of_a_convolution) { test_every_isa(convolution_cases); }
 
 // One AdamW step on a matrix, all state donated.
 static const char adamw[] =
@@ -191,7 +113,7 @@ static const char adamw[] =
     "  return %pn, %mn, %vn : tensor<70x130xf32>, tensor<70x130xf32>, tensor<70x130xf32>\n"
     "}\n";
 TT_TEST(fuse, optimizer_step_is_one_loop_in_place) {
-  tt_plan_t *fused = compile(adamw, false), *separate = compile(adamw, true);
+  tt_plan_t *fused = test_pair_compile(adamw, false), *separate = test_pair_compile(adamw, true);
   TT_EXPECT(fused && separate);
   TT_EXPECT_EQ(fused->header->step_count, 1);
   TT_EXPECT(separate->header->step_count > 1);
@@ -200,7 +122,7 @@ TT_TEST(fuse, optimizer_step_is_one_loop_in_place) {
   TT_EXPECT_EQ(results[0].donor, 0);
   TT_EXPECT_EQ(results[1].donor, 2);
   TT_EXPECT_EQ(results[2].donor, 3);
-  expect_same_bits(fused, separate, "adamw");
+  test_pair_same_bits(fused, separate, "adamw");
   tt_plan_release(fused);
   tt_plan_release(separate);
 }
@@ -214,10 +136,10 @@ TT_TEST(fuse, no_result_over_what_is_still_read) {
       "  %r = stablehlo.reverse %s, dims = [0] : tensor<5000xf32>\n"
       "  return %s, %c, %r : tensor<5000xf32>, tensor<5000xf32>, tensor<5000xf32>\n"
       "}\n";
-  tt_plan_t *fused = compile(text, false), *separate = compile(text, true);
+  tt_plan_t *fused = test_pair_compile(text, false), *separate = test_pair_compile(text, true);
   TT_EXPECT(fused && separate);
   TT_EXPECT_EQ(fused->header->step_count, 2);
-  expect_same_bits(fused, separate, "sine and cosine");
+  test_pair_same_bits(fused, separate, "sine and cosine");
   tt_plan_release(fused);
   tt_plan_release(separate);
 }
@@ -232,10 +154,10 @@ TT_TEST(fuse, large_results_of_one_loop) {
       "  %h = stablehlo.convert %c : (tensor<2101x4001xf32>) -> tensor<2101x4001xbf16>\n"
       "  return %a, %b, %h : tensor<2101x4001xf32>, tensor<2101x4001xf32>, tensor<2101x4001xbf16>\n"
       "}\n";
-  tt_plan_t *fused = compile(text, false), *separate = compile(text, true);
+  tt_plan_t *fused = test_pair_compile(text, false), *separate = test_pair_compile(text, true);
   TT_EXPECT(fused && separate);
   TT_EXPECT_EQ(fused->header->step_count, 1);
-  expect_same_bits(fused, separate, "large results");
+  test_pair_same_bits(fused, separate, "large results");
   tt_plan_release(fused);
   tt_plan_release(separate);
 }
@@ -257,10 +179,10 @@ TT_TEST(fuse, loops_of_different_dimensions) {
       "  %r = stablehlo.reduce(%w init: %z) applies stablehlo.add across dimensions = [1] : (tensor<60x40xf32>, tensor<f32>) -> tensor<60xf32>\n"
       "  return %y, %ws, %y3, %r : tensor<60x40xf32>, tensor<2400xf32>, tensor<6x10x40xf32>, tensor<60xf32>\n"
       "}\n";
-  tt_plan_t *fused = compile(text, false), *separate = compile(text, true);
+  tt_plan_t *fused = test_pair_compile(text, false), *separate = test_pair_compile(text, true);
   TT_EXPECT(fused && separate);
-  TT_EXPECT(count_steps(fused, PD_S_LOOP, false) < count_steps(separate, PD_S_LOOP, false));
-  expect_same_bits(fused, separate, "loops of different dimensions");
+  TT_EXPECT(test_pair_steps(fused, PD_S_LOOP, false) < test_pair_steps(separate, PD_S_LOOP, false));
+  test_pair_same_bits(fused, separate, "loops of different dimensions");
   tt_plan_release(fused);
   tt_plan_release(separate);
 }

@@ -251,6 +251,8 @@ bool tc_view_resolve(tc_t* c, tc_value_t* value, tc_value_t** out_source, int64_
 void tc_loop_finish(tc_t* c, tc_loop_t* loop);
 void tc_loop_collapse(tc_loop_t* loop);   // to the fewest dimensions
 bool tc_loop_transposes(tc_loop_t* loop);
+// compound.c. `keep`: registers that outlive the loop.
+void tc_compound_join(tc_t* c, tc_loop_t* loop, const uint16_t* keep, uint32_t keep_count);
 // fuse.c
 void tc_fuse(tc_t* c);
 // region.c

@@ -303,6 +303,7 @@ static void move_dim(tc_loop_t* l, uint32_t from, uint32_t to) {   // shifts tho
 
 static uint32_t instr_work(const tc_t* c, const pd_instr_t* i) {
   if (i->op == PD_I_LOAD || i->op == PD_I_STORE) return 2;
+  if (i->op == PD_I_COMPOUND) return 12;
   if (i->op != PD_I_UNARY && i->op != PD_I_BINARY) return 1;
   const pd_lane_t* lane = &c->lanes[i->fn];
   if (lane->cls != PD_LANE_UNARY && lane->cls != PD_LANE_BINARY) return 1;
@@ -427,6 +428,7 @@ static void place_store(lb_t* b, uint32_t store, bool alone, bool* taken) {
 static void finish(lb_t* b, const uint16_t* keep, uint32_t keep_count) {
   tc_t* c = b->c;
   tc_loop_t* l = b->loop;
+  tc_compound_join(c, l, keep, keep_count);
   uint32_t stores = 0;
   for (uint32_t i = 0; i < l->access_count; ++i) stores += l->accesses[i].store;
   tc_instr_t* scratch = TC_ARRAY(c, tc_instr_t, l->instr_count + 1);

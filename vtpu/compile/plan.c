@@ -42,6 +42,7 @@ void* tc_lane_resolve(pd_lane_t lane) {
     case PD_LANE_FOLD: return (void*)tt_k_fold((tt_op_kind_t)lane.kind, (tt_dtype_t)lane.dtype);
     case PD_LANE_ARGMAX: return (void*)tt_k_argmax((tt_dtype_t)lane.dtype);
     case PD_LANE_ARGMIN: return (void*)tt_k_argmin((tt_dtype_t)lane.dtype);
+    case PD_LANE_COMPOUND: return (void*)tt_k_compound(lane.kind);
     default: return NULL;
   }
 }

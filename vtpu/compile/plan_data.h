@@ -37,11 +37,11 @@ typedef struct pd_value_s {
 
 typedef enum pd_lane_class_e {
   PD_LANE_UNARY, PD_LANE_BINARY, PD_LANE_COMPARE, PD_LANE_CONVERT, PD_LANE_SELECT, PD_LANE_CLAMP, PD_LANE_FOLD,
-  PD_LANE_ARGMAX, PD_LANE_ARGMIN, PD_LANE_CLASSES,
+  PD_LANE_ARGMAX, PD_LANE_ARGMIN, PD_LANE_COMPOUND, PD_LANE_CLASSES,
 } pd_lane_class_t;
 typedef struct pd_lane_s {            // a lane kernel by name
   uint8_t cls, dtype, dtype2, extra;  // dtype2: of CONVERT; extra: total order, element bytes
-  uint32_t kind;                      // op kind, or direction of a comparison
+  uint32_t kind;                      // op kind, direction of a comparison, or compound
 } pd_lane_t;
 
 typedef struct pd_access_s {
@@ -54,7 +54,8 @@ typedef struct pd_access_s {
 } pd_access_t;
 
 typedef enum pd_instr_op_e {
-  PD_I_LOAD, PD_I_STORE, PD_I_MOVE, PD_I_FILL, PD_I_IOTA, PD_I_UNARY, PD_I_BINARY, PD_I_TERNARY, PD_I_RPREC, PD_I_OPS,
+  PD_I_LOAD, PD_I_STORE, PD_I_MOVE, PD_I_FILL, PD_I_IOTA, PD_I_UNARY, PD_I_BINARY, PD_I_TERNARY, PD_I_RPREC,
+  PD_I_COMPOUND, PD_I_OPS,
 } pd_instr_op_t;
 typedef struct pd_instr_s {
   uint8_t op, esize, dtype, pad;
@@ -62,7 +63,7 @@ typedef struct pd_instr_s {
   uint32_t fn;                        // lane number; LOAD, STORE: access number
   uint32_t strides_at;                // IOTA: int64[rank] in values
   uint32_t pad2;
-  int64_t imm[2];                     // FILL: the element; IOTA: first value; RPREC: exponent and mantissa bits
+  int64_t imm[2];                     // FILL: the element; IOTA: first value; RPREC: exponent and mantissa bits; COMPOUND: float[4]
 } pd_instr_t;
 
 typedef enum pd_mode_e {

@@ -4,7 +4,8 @@
 #include "compile/plan_load.h"
 
 static const char* const step_names[] = {"nop", "loop", "copy", "reduce", "op", "while", "case", "check", "collective", "device_id"};
-static const char* const instr_names[] = {"load", "store", "move", "fill", "iota", "unary", "binary", "ternary", "reduce_precision"};
+static const char* const instr_names[] = {"load", "store", "move", "fill", "iota", "unary", "binary", "ternary", "reduce_precision",
+                                          "compound"};
 static const char* const mode_names[] = {"row", "rows", "block"};
 static const char* const collective_names[] = {"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "permute", "broadcast"};
 
@@ -30,6 +31,7 @@ static void print_lane(const tt_plan_t* plan, uint32_t number, tt_strbuf_t* out)
     case PD_LANE_COMPARE: tt_strbuf_printf(out, "compare.%s.%s", lane->kind < 6 ? directions[lane->kind] : "?", dtype); break;
     case PD_LANE_CONVERT: tt_strbuf_printf(out, "convert.%s.%s", dtype, tt_dtype_name((tt_dtype_t)lane->dtype2)); break;
     case PD_LANE_SELECT: tt_strbuf_printf(out, "select.%u", lane->extra); break;
+    case PD_LANE_COMPOUND: tt_strbuf_printf(out, "compound.%s.%s", tt_k_compound_postfix(lane->kind), dtype); break;
     case PD_LANE_CLAMP: tt_strbuf_printf(out, "clamp.%s", dtype); break;
     default: {
       const char* name = tt_op_info((tt_op_kind_t)lane->kind)->name;
@@ -44,7 +46,8 @@ static void print_instrs(const tt_plan_t* plan, const pd_instr_t* instrs, uint32
     const pd_instr_t* in = &instrs[i];
     tt_strbuf_printf(out, "%s  ", indent);
     if (in->dst != PD_NO_REG) tt_strbuf_printf(out, "%%%u = ", in->dst);
-    if (in->op == PD_I_UNARY || in->op == PD_I_BINARY || in->op == PD_I_TERNARY) print_lane(plan, in->fn, out);
+    if (in->op == PD_I_UNARY || in->op == PD_I_BINARY || in->op == PD_I_TERNARY || in->op == PD_I_COMPOUND)
+      print_lane(plan, in->fn, out);
     else if (in->op == PD_I_LOAD || in->op == PD_I_STORE) tt_strbuf_printf(out, "%s a%u", instr_names[in->op], in->fn);
     else tt_strbuf_puts(out, instr_names[in->op]);
     for (int k = 0; k < 3; ++k) if (in->src[k] != PD_NO_REG) tt_strbuf_printf(out, " %%%u", in->src[k]);

@@ -63,7 +63,7 @@ static uint32_t lane_esize(const pd_lane_t* lane, int k) {
     case PD_LANE_CONVERT: return k < 0 ? (uint32_t)tt_dtype_bytes((tt_dtype_t)lane->dtype2) : size;
     default: break;
   }
-  if (k >= 0) return size;
+  if (k >= 0 || lane->cls == PD_LANE_COMPOUND) return size;
   switch (lane->kind) {
     case TT_OP_IS_FINITE: case TT_OP_CHLO_IS_INF: case TT_OP_CHLO_IS_NEG_INF: case TT_OP_CHLO_IS_POS_INF: return 1;
     case TT_OP_COMPLEX: return 2 * size;
@@ -92,11 +92,12 @@ static tt_status_t check_instrs(const v_t* v, const pd_instr_t* instrs, uint32_t
         CHECK(in->dtype > 0 && in->dtype < TT_DTYPE_COUNT && tt_dtype_bytes((tt_dtype_t)in->dtype) == in->esize, "an instruction's dtype");
         if (in->op == PD_I_IOTA) CHECK(rank && INSIDE(v, in->strides_at, rank, int64_t), "iota strides");
         break;
-      case PD_I_UNARY: case PD_I_BINARY: case PD_I_TERNARY: {
+      case PD_I_UNARY: case PD_I_BINARY: case PD_I_TERNARY: case PD_I_COMPOUND: {
         CHECK(in->fn < v->h->lane_count, "a lane number");
         const pd_lane_t* lane = &lanes[in->fn];
         uint32_t cls = lane->cls;
-        CHECK(in->op == PD_I_UNARY ? cls == PD_LANE_UNARY || cls == PD_LANE_CONVERT
+        CHECK(in->op == PD_I_COMPOUND ? cls == PD_LANE_COMPOUND
+              : in->op == PD_I_UNARY ? cls == PD_LANE_UNARY || cls == PD_LANE_CONVERT
               : in->op == PD_I_BINARY ? cls == PD_LANE_BINARY || cls == PD_LANE_COMPARE : cls == PD_LANE_SELECT || cls == PD_LANE_CLAMP, "a lane's class");
         CHECK(lane_esize(lane, -1) == in->esize, "a lane's result size");
         for (int k = 0; k < sources; ++k) want[k] = lane_esize(lane, k);
@@ -437,7 +438,8 @@ tt_status_t tt_plan_validate(const void* bytes, size_t size) {
   const pd_lane_t* lanes = PD_AT(bytes, h->lanes_at, pd_lane_t);
   for (uint32_t i = 0; i < h->lane_count; ++i) {
     CHECK(lanes[i].cls < PD_LANE_CLASSES && lanes[i].dtype < TT_DTYPE_COUNT && lanes[i].dtype2 < TT_DTYPE_COUNT, "a lane kernel");
-    CHECK(lanes[i].cls == PD_LANE_COMPARE ? lanes[i].kind < 6 : lanes[i].kind < TT_OP_COUNT, "a lane kernel's kind");
+    CHECK(lanes[i].cls == PD_LANE_COMPARE ? lanes[i].kind < 6
+          : lanes[i].cls == PD_LANE_COMPOUND ? lanes[i].kind < tt_k_compound_count() && lanes[i].dtype == TT_DTYPE_F32 : lanes[i].kind < TT_OP_COUNT, "a lane kernel's kind");
   }
   for (uint32_t i = 0; i < h->kernel_count; ++i) {
     uint32_t at = PD_AT(bytes, h->kernels_at, uint32_t)[i];

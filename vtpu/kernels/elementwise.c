@@ -1,6 +1,7 @@
 // Choice of the lane kernels by ISA, and the ones that need no ISA: layout, fill, iota, reduce_precision.
 #include "kernels/convert_scalar.h"
 #include "kernels/elementwise_isa.h"
+#include "kernels/math_lanes.h"
 
 #if defined(__x86_64__)
 #define TT_BY_ISA(name, args)                                     \
@@ -67,6 +68,30 @@ tt_k_ternary_fn_t tt_k_clamp(tt_dtype_t dtype) {
 }
 
 tt_k_ternary_fn_t tt_k_fma(tt_dtype_t dtype) { return TT_BY_ISA(tt_k_fma, (dtype)); }
+
+tt_k_top_fn_t tt_k_top(tt_dtype_t dtype) {
+  return dtype == TT_DTYPE_F64 ? TT_BY_ISA(tt_math_f64_top, ) : TT_BY_ISA(tt_math_f32_top, );
+}
+tt_k_exp_sum_fn_t tt_k_exp_sum(tt_dtype_t dtype) {
+  return dtype == TT_DTYPE_F64 ? TT_BY_ISA(tt_math_f64_exp_sum, ) : TT_BY_ISA(tt_math_f32_exp_sum, );
+}
+
+// ---- chains ------------------------------------------------------------------------------------
+uint32_t tt_k_compound_count(void) { return TT_K_COMPOUNDS; }
+const char* tt_k_compound_postfix(uint32_t compound) {
+  static const char* const postfix[] = {
+#define TT_COMPOUND(NAME, constants, formula, postfix) postfix,
+#include "kernels/compound.def"
+  };
+  return compound < TT_K_COMPOUNDS ? postfix[compound] : "";
+}
+tt_k_compound_fn_t tt_k_compound(uint32_t compound) {
+  switch (compound) {
+#define TT_COMPOUND(NAME, constants, formula, postfix) case TT_K_##NAME: return TT_BY_ISA(tt_compound_##NAME, );
+#include "kernels/compound.def"
+    default: return NULL;
+  }
+}
 
 tt_k_argfold_fn_t tt_k_argmax(tt_dtype_t dtype) {
   return tt_dtype_valid(dtype) ? TT_BY_ISA(tt_k_argfold, (true, dtype)) : NULL;

@@ -15,6 +15,12 @@ typedef void (*tt_k_ternary_fn_t)(void* out, const void* x, const void* y, const
 
 typedef enum tt_k_compare_e { TT_CMP_EQ, TT_CMP_NE, TT_CMP_LT, TT_CMP_LE, TT_CMP_GT, TT_CMP_GE } tt_k_compare_t;
 
+// A chain of f32 ops of compound.def; constants: float[4]. Never NULL for compound < tt_k_compound_count().
+typedef void (*tt_k_compound_fn_t)(void* out, const void* x, const void* constants, size_t n);
+tt_k_compound_fn_t tt_k_compound(uint32_t compound);
+uint32_t tt_k_compound_count(void);
+const char* tt_k_compound_postfix(uint32_t compound);   // compound.def says how to read it
+
 // NULL where the op has no meaning for the dtype. `dtype` is the operands'; the result's follows from the op
 // (ABS/REAL/IMAG of complex: the real dtype; IS_FINITE, CHLO_IS_*: PRED).
 tt_k_unary_fn_t tt_k_unary(tt_op_kind_t kind, tt_dtype_t dtype);

@@ -7,10 +7,11 @@
 
 #include <math.h>
 
+#include "kernels/math_lanes.h"
 #include "kernels/rows_lanes.h"
 #include "kernels/stream.h"
 
-enum { kColumns = 16, kRowBytes = 64 << 10, kInputs = 2, kWideInner = 32 };
+enum { kColumns = 16, kRowBytes = 64 << 10, kInputs = 2, kWideInner = 32, kApart = 4096 };
 
 static const tt_row_lanes_t* row_lanes(tt_dtype_t acc) {
   int i = acc == TT_DTYPE_F64;
@@ -27,9 +28,15 @@ static tt_dtype_t acc_of(tt_dtype_t d) { return d == TT_DTYPE_F64 ? TT_DTYPE_F64
 
 // ---- the frame: rows, gathered columns, tasks ------------------------------------------------------
 typedef struct rows_job_s rows_job_t;
+typedef struct row_io_s {
+  const void* x[kInputs];        // n values of acc each, like out
+  const void* next[kInputs];     // what is read next, worth fetching meanwhile
+  void* out;
+  void* work;                    // n values of acc: `out`, or a buffer when `out` is streamed
+  const tt_k_stream_t* stream;   // NULL: `out` is stored as usual
+} row_io_t;
 struct rows_job_s {
-  // One row: x[i] and out are n values of acc.
-  void (*row)(const rows_job_t* job, void* out, const void* const* x, int64_t index);
+  void (*row)(const rows_job_t* job, const row_io_t* io, int64_t index);
   tt_dtype_t dtype, acc;
   tt_rows_shape_t s;
   size_t inputs;
@@ -37,8 +44,10 @@ struct rows_job_s {
   char* out;
   bool log;
   const tt_row_lanes_t* lanes;
-  tt_k_fold_fn_t add, max;
+  tt_k_fold_fn_t add;
   tt_k_unary_fn_t exp, widen, narrow;
+  tt_k_top_fn_t top;
+  tt_k_exp_sum_fn_t exp_sum;
   // layer norm
   double eps;
   bool rms;
@@ -66,7 +75,7 @@ static size_t job_slot_bytes(const tt_rows_shape_t* s, tt_dtype_t dtype, size_t 
   size_t n = (size_t)s->n, bytes = 0;
   if (dtype != acc_of(dtype)) bytes += (inputs + 1) * tt_align_up(n * tt_dtype_bytes(acc_of(dtype)), 64);
   if (s->inner > 1) bytes += (inputs + 1) * tt_align_up(n * kColumns * tt_dtype_bytes(dtype), 64);
-  if (job_may_stream(s, tt_dtype_bytes(dtype))) bytes += tt_align_up(n * tt_dtype_bytes(dtype), 64);
+  if (job_may_stream(s, tt_dtype_bytes(dtype))) bytes += tt_align_up(n * tt_dtype_bytes(dtype), 64) + kApart;
   return bytes;
 }
 static size_t job_tasks(int64_t blocks, int threads) {
@@ -84,20 +93,66 @@ static int64_t job_blocks(const tt_rows_shape_t* s, int64_t rows_per_block, int6
 
 static void job_one_row(const rows_job_t* job, char* buffers, char* out, const char* const* in, int64_t index) {
   size_t n = (size_t)job->s.n;
-  const void* x[kInputs];
+  row_io_t io = {.out = out, .work = out};
   if (job->dtype == job->acc) {
-    for (size_t i = 0; i < job->inputs; ++i) x[i] = in[i];
-    job->row(job, out, x, index);
+    for (size_t i = 0; i < job->inputs; ++i) io.x[i] = io.next[i] = in[i];
+    job->row(job, &io, index);
     return;
   }
   size_t row_bytes = tt_align_up(n * tt_dtype_bytes(job->acc), 64);
   for (size_t i = 0; i < job->inputs; ++i) {
     job->widen(buffers + i * row_bytes, in[i], n);
-    x[i] = buffers + i * row_bytes;
+    io.x[i] = io.next[i] = buffers + i * row_bytes;
   }
-  char* wide = buffers + job->inputs * row_bytes;
-  job->row(job, wide, x, index);
-  job->narrow(out, wide, n);
+  io.out = io.work = buffers + job->inputs * row_bytes;
+  job->row(job, &io, index);
+  job->narrow(out, io.out, n);
+}
+
+// `buffer` has kApart bytes to spare: an address half a page from x's, modulo pages. A loop that stores just ahead of
+// where it loads (as the CPU compares addresses: by their place in a page) waits for each store: softmax of 4096^2
+// took 9 ms in place of 6 when work was 64 bytes behind x.
+static char* job_apart(char* buffer, const void* x) {
+  size_t wanted = ((uintptr_t)x + kApart / 2) & (kApart - 64), have = (uintptr_t)buffer & (kApart - 64);
+  return buffer + ((wanted - have) & (kApart - 64));
+}
+
+// A row of a large result, past the caches.
+static void job_stream_row(const rows_job_t* job, char* buffers, char* work, int64_t index, bool is_last) {
+  size_t bytes = (size_t)job->s.n * tt_dtype_bytes(job->dtype), at = (size_t)index * bytes;
+  row_io_t io = {.out = job->out + at, .work = work, .stream = job->stream};
+  const char *in[kInputs], *next[kInputs];
+  for (size_t i = 0; i < job->inputs; ++i) {
+    in[i] = job->in[i] + at;
+    next[i] = is_last ? in[i] : in[i] + bytes;
+    io.x[i] = in[i];
+    io.next[i] = next[i];
+  }
+  io.work = work = job_apart(work, in[0]);
+  if (job->dtype == job->acc) {
+    job->row(job, &io, index);
+    return;
+  }
+  job_one_row(job, buffers, work, in, index);
+  job->stream->copy(io.out, work, bytes, next, job->inputs);
+}
+
+// The last pass over a row: `piece` computes n values from `x` and what else it needs `at` elements into the row.
+// Streamed results go through a stage that stays in the first cache level, so that the stores of one piece overlap
+// with the computing of the next.
+typedef void (*row_piece_t)(const rows_job_t* job, const void* self, void* out, const void* x, size_t at, size_t n);
+static void row_finish(const rows_job_t* job, const row_io_t* io, row_piece_t piece, const void* self, const void* x) {
+  size_t n = (size_t)job->s.n, bytes = tt_dtype_bytes(job->acc), most = TT_K_STREAM_PIECE / bytes;
+  if (!io->stream) {
+    piece(job, self, io->out, x, 0, n);
+    return;
+  }
+  char stage[TT_K_STREAM_PIECE] TT_ALIGNED(64);
+  for (size_t i = 0; i < n; i += most) {
+    size_t m = TT_MIN(n - i, most);
+    piece(job, self, stage, (const char*)x + i * bytes, i, m);
+    io->stream->copy((char*)io->out + i * bytes, stage, m * bytes, NULL, 0);
+  }
 }
 
 static void job_task(void* self, size_t task) {
@@ -115,11 +170,8 @@ static void job_task(void* self, size_t task) {
       int64_t first = b * job->rows_per_block, last = TT_MIN(first + job->rows_per_block, s->outer);
       for (int64_t r = first; r < last; ++r) {
         for (size_t i = 0; i < job->inputs; ++i) in[i] = job->in[i] + (size_t)r * n * eb;
-        char* out = job->out + (size_t)r * n * eb;
-        job_one_row(job, buffers, job->stream ? gather : out, in, r);
-        if (!job->stream) continue;
-        for (size_t i = 0; i < job->inputs; ++i) in[i] += n * eb;
-        job->stream->copy(out, gather, n * eb, in, job->inputs);
+        if (job->stream) job_stream_row(job, buffers, gather, r, r + 1 == s->outer);
+        else job_one_row(job, buffers, job->out + (size_t)r * n * eb, in, r);
       }
       continue;
     }
@@ -144,8 +196,9 @@ static void job_run(const tt_k_env_t* env, rows_job_t* job, char* scratch) {
   job->acc = acc_of(job->dtype);
   job->lanes = row_lanes(job->acc);
   job->add = tt_k_fold(TT_OP_ADD, job->acc);
-  job->max = tt_k_fold(TT_OP_MAXIMUM, job->acc);
+  job->top = tt_k_top(job->acc);
   job->exp = tt_k_unary(TT_OP_EXPONENTIAL, job->acc);
+  job->exp_sum = tt_k_exp_sum(job->acc);
   if (job->dtype != job->acc) {
     job->widen = tt_k_convert(job->dtype, job->acc);
     job->narrow = tt_k_convert(job->acc, job->dtype);
@@ -178,40 +231,43 @@ static double fold_of(const rows_job_t* job, tt_k_fold_fn_t fold, double start, 
   fold(&v, x, n);
   return (double)v;
 }
-// exp(x - top), and the sum: in blocks that stay in the first cache level, their sums added in f64.
-static double softmax_exponentials(const rows_job_t* job, void* out, const void* x, double top) {
-  enum { kBlock = 1024 };
-  size_t n = (size_t)job->s.n, bytes = tt_dtype_bytes(job->acc);
-  double total = 0;
-  for (size_t i = 0; i < n; i += kBlock) {
-    size_t m = TT_MIN(n - i, (size_t)kBlock);
-    char* to = (char*)out + i * bytes;
-    job->lanes->shift(to, (const char*)x + i * bytes, top, m);
-    job->exp(to, to, m);
-    double wide = 0;
-    float sum = 0;
-    job->add(job->acc == TT_DTYPE_F64 ? (void*)&wide : &sum, to, m);
-    total += wide + (double)sum;
-  }
-  return total;
+typedef struct softmax_last_s { double a, b; } softmax_last_t;
+static void softmax_scale(const rows_job_t* job, const void* self, void* out, const void* x, size_t at, size_t n) {
+  (void)at;
+  job->lanes->scale(out, x, ((const softmax_last_t*)self)->a, n);
 }
-static void softmax_row(const rows_job_t* job, void* out, const void* const* x, int64_t index) {
+static void softmax_shift(const rows_job_t* job, const void* self, void* out, const void* x, size_t at, size_t n) {
+  (void)at;
+  const softmax_last_t* last = self;
+  job->lanes->shift2(out, x, last->a, last->b, n);
+}
+// The exponentials are most of the work: the next row is fetched while they are computed.
+static void softmax_row(const rows_job_t* job, const row_io_t* io, int64_t index) {
   (void)index;
-  size_t n = (size_t)job->s.n;
-  double top = fold_of(job, job->max, -INFINITY, x[0]);
-  double total = softmax_exponentials(job, out, x[0], top);
-  if (job->log) job->lanes->shift2(out, x[0], top, log(total), n);
-  else job->lanes->scale(out, out, 1 / total, n);
+  double top = job->top(io->x[0], (size_t)job->s.n);   // a NaN makes the sum NaN, and so the whole row
+  double total = job->exp_sum(io->work, io->x[0], top, (size_t)job->s.n, io->next[0]);
+  if (job->log) row_finish(job, io, softmax_shift, &(softmax_last_t){top, log(total)}, io->x[0]);
+  else row_finish(job, io, softmax_scale, &(softmax_last_t){1 / total, 0}, io->work);
 }
-static void softmax_backward_row(const rows_job_t* job, void* out, const void* const* x, int64_t index) {
+typedef struct softmax_back_s { double total; const char* other; } softmax_back_t;
+static void softmax_back_piece(const rows_job_t* job, const void* self, void* out, const void* x, size_t at, size_t n) {
+  const softmax_back_t* back = self;
+  job->lanes->back(out, x, back->other + at * tt_dtype_bytes(job->acc), back->total, n);
+}
+static void softmax_back_log_piece(const rows_job_t* job, const void* self, void* out, const void* x, size_t at, size_t n) {
+  const softmax_back_t* back = self;
+  job->lanes->back_log(out, x, back->other + at * tt_dtype_bytes(job->acc), back->total, n);
+}
+static void softmax_backward_row(const rows_job_t* job, const row_io_t* io, int64_t index) {
   (void)index;
   size_t n = (size_t)job->s.n;
   if (job->log) {
-    double total = fold_of(job, job->add, 0, x[0]);
-    job->exp(out, x[1], n);
-    job->lanes->back_log(out, x[0], out, total, n);
+    softmax_back_t back = {fold_of(job, job->add, 0, io->x[0]), io->work};
+    job->exp(io->work, io->x[1], n);
+    row_finish(job, io, softmax_back_log_piece, &back, io->x[0]);
   } else {
-    job->lanes->back(out, x[0], x[1], job->lanes->dot(x[0], x[1], n), n);
+    softmax_back_t back = {job->lanes->dot(io->x[0], io->x[1], n), io->x[1]};
+    row_finish(job, io, softmax_back_piece, &back, io->x[0]);
   }
 }
 
@@ -251,13 +307,20 @@ static tt_status_t softmax_run(const tt_k_env_t* env, const void* blob, const tt
 }
 
 // ---- layer norm, rms norm -----------------------------------------------------------------------
-static void norm_row(const rows_job_t* job, void* out, const void* const* x, int64_t index) {
+typedef struct norm_last_s { double centre, rstd; } norm_last_t;
+static void norm_piece(const rows_job_t* job, const void* self, void* out, const void* x, size_t at, size_t n) {
+  const norm_last_t* last = self;
+  size_t skip = at * tt_dtype_bytes(job->acc);
+  const char *w = job->weight, *b = job->bias;
+  job->lanes->norm(out, x, last->centre, last->rstd, w ? w + skip : NULL, b ? b + skip : NULL, n);
+}
+static void norm_row(const rows_job_t* job, const row_io_t* io, int64_t index) {
   size_t n = (size_t)job->s.n;
-  double mean = fold_of(job, job->add, 0, x[0]) / (double)n;
+  double mean = fold_of(job, job->add, 0, io->x[0]) / (double)n;
   if (job->acc == TT_DTYPE_F32) mean = (double)(float)mean;
   double centre = job->rms ? 0 : mean;
-  double rstd = 1 / sqrt(job->lanes->square(x[0], centre, n) / (double)n + job->eps);
-  job->lanes->norm(out, x[0], centre, rstd, job->weight, job->bias, n);
+  double rstd = 1 / sqrt(job->lanes->square(io->x[0], centre, n, io->next[0]) / (double)n + job->eps);
+  row_finish(job, io, norm_piece, &(norm_last_t){centre, rstd}, io->x[0]);
   if (job->acc == TT_DTYPE_F64) {
     ((double*)(void*)job->mean)[index] = mean;
     ((double*)(void*)job->rstd)[index] = rstd;

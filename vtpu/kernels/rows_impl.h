@@ -7,7 +7,7 @@
 #define TT_K(name) TT_K1_(name, TT_ISA)
 #define TT_LANES(i, n) _Pragma("GCC ivdep") for (size_t i = 0; i < (n); ++i)
 
-enum { kBlock = 1024 };
+enum { kBlock = 1024, kFetch = 128 };   // kFetch: lines of the next row between two stretches of this one
 
 #define TT_ROW_FNS(D, T)                                                                        \
   static void TT_K(shift_##D)(void* out, const void* xs, double as, size_t n) {                 \
@@ -48,12 +48,16 @@ enum { kBlock = 1024 };
     }                                                                                           \
     return total;                                                                               \
   }                                                                                             \
-  static double TT_K(square_##D)(const void* xs, double as, size_t n) {                         \
-    const T* x = xs; const T a = (T)as; T block[kBlock]; double total = 0;                      \
+  static double TT_K(square_##D)(const void* xs, double as, size_t n, const void* next) {       \
+    const T *x = xs, *ahead = next; const T a = (T)as; T block[kBlock]; double total = 0;       \
     tt_k_fold_fn_t add = TT_K(tt_k_fold)(TT_OP_ADD, TT_DTYPE_##D);                              \
     for (size_t i = 0; i < n; i += kBlock) {                                                    \
       size_t m = TT_MIN(n - i, (size_t)kBlock); T sum = 0;                                      \
-      TT_LANES(j, m) { T t = x[i + j] - a; block[j] = t * t; }                                  \
+      for (size_t k = 0; k < m; k += kFetch) {                                                  \
+        size_t end = TT_MIN(k + kFetch, m);                                                     \
+        for (size_t j = k; j < end; j += 64 / sizeof(T)) __builtin_prefetch(ahead + i + j, 0, 2); \
+        TT_LANES(j, end - k) { T t = x[i + k + j] - a; block[k + j] = t * t; }                  \
+      }                                                                                         \
       add(&sum, block, m);                                                                      \
       total += (double)sum;                                                                     \
     }                                                                                           \

@@ -14,7 +14,7 @@ typedef struct tt_row_lanes_s {
   void (*back)(void* out, const void* g, const void* y, double total, size_t n);     // y (g - total)
   void (*back_log)(void* out, const void* g, const void* e, double total, size_t n); // g - e total
   double (*dot)(const void* x, const void* y, size_t n);                             // sum x y
-  double (*square)(const void* x, double a, size_t n);                               // sum (x - a)^2
+  double (*square)(const void* x, double a, size_t n, const void* next);             // sum (x - a)^2; fetches n of next
 } tt_row_lanes_t;
 extern const tt_row_lanes_t tt_k_row_lanes__generic[2], tt_k_row_lanes__avx2[2], tt_k_row_lanes__avx512[2];  // f32, f64
 
