@@ -12,7 +12,7 @@ import time
 os.environ["HF_HUB_OFFLINE"] = "1"
 import torch
 
-from timing import note, row
+from timing import note, row, settle
 
 
 def load(device, dtype):
@@ -81,6 +81,7 @@ def main():
         times = ([], [])
         for _ in range(32):
             for decoder, out in ((ours, times[0]), (peer, times[1])):
+                settle()
                 begin = time.perf_counter()
                 decoder.step()
                 out.append(time.perf_counter() - begin)

@@ -2,7 +2,7 @@
 import torch
 import torch.nn.functional as F
 
-from timing import note, pair, row
+from timing import note, pair, row, tune_malloc
 
 
 def both(make):
@@ -84,6 +84,7 @@ def others():
 
 
 def main():
+    tune_malloc()
     for threads in sorted({1, torch.get_num_threads()}):
         torch.set_num_threads(threads)
         note("kernels", f"{threads} thread(s)")

@@ -11,10 +11,9 @@ import torch
 import torch.nn.functional as F
 
 from limits import copy_bytes_per_second
-from timing import note, row
+from timing import TUNED, note, row
 
 N = 4096
-TUNED = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "8589934592", "MALLOC_TOP_PAD_": "536870912", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
 
 def cases(device):

@@ -8,7 +8,8 @@
 //  W2 a worker reads them only between ++active and --active, and only after it has seen open != 0 in
 //     between. Both sides use sequentially consistent order: either the worker sees `open` cleared or the
 //     caller sees `active` raised (Dekker);
-//  W3 indices are handed out by fetch_add on `next`; the last --active releases the workers' writes;
+//  W3 a job's indices lie in one range a thread, handed out by fetch_add on the range's `next`. A thread
+//     empties its own range first, then the others. The last --active releases the workers' writes;
 //  W4 a worker takes indices only after it got one of the job's `seats` (P6).
 #include "exec/pool.h"
 
@@ -18,16 +19,21 @@
 #include "base/thread.h"
 #include "exec/pool_os.h"
 
-#define MAX_THREADS 64
+#define MAX_THREADS TT_POOL_MAX_THREADS
 #define SPIN_NS 20000
+
+typedef struct range_s {
+  TT_ALIGNED(64) size_t next;  // atomic: next index
+  size_t end;
+} range_t;
 
 struct tt_pool_s {
   uint32_t busy;  // atomic: set by the caller whose job runs (no lock rank: jobs may not block on it)
   // the job (W1)
   tt_pool_fn_t fn;
   void* self;
-  size_t count;
-  TT_ALIGNED(64) size_t next;     // atomic: next index
+  size_t range_count;
+  range_t ranges[MAX_THREADS];
   TT_ALIGNED(64) uint32_t open;   // atomic: generation of the open job, 0 none
   uint32_t active;                // atomic: workers inside a job
   int32_t seats;                  // atomic: workers that may still join
@@ -38,7 +44,10 @@ struct tt_pool_s {
   int threads;                    // wanted, including the caller; atomic (read without the lock)
   int started;                    // workers running; guarded by `busy`
   int cpus;
-  tt_thread_t workers[MAX_THREADS];
+  struct worker_s {
+    tt_thread_t thread;
+    tt_pool_t* pool;
+  } workers[MAX_THREADS];
 };
 
 static tt_pool_t pool_storage;
@@ -73,19 +82,26 @@ int tt_pool_threads(const tt_pool_t* pool) {
   return limit && limit < size ? limit : size;
 }
 
-static void take_indices(tt_pool_t* pool) {
+// `first`: the thread's own range (P7), 0 of the caller. What the last job of an equal split left in a core's
+// caches is then used there: fetching it from a core without a common cache took up to half of a convolution.
+static void take_indices(tt_pool_t* pool, size_t first) {
   tt_pool_fn_t fn = pool->fn;
   void* self = pool->self;
-  size_t count = pool->count;
-  for (;;) {
-    size_t index = __atomic_fetch_add(&pool->next, 1, __ATOMIC_RELAXED);
-    if (index >= count) return;
-    fn(self, index);
+  size_t range_count = pool->range_count;
+  for (size_t i = 0; i < range_count; ++i) {
+    range_t* range = &pool->ranges[(first + i) % range_count];
+    for (;;) {
+      size_t index = __atomic_fetch_add(&range->next, 1, __ATOMIC_RELAXED);
+      if (index >= range->end) break;
+      fn(self, index);
+    }
   }
 }
 
 static void worker_main(void* arg) {
-  tt_pool_t* pool = arg;
+  struct worker_s* worker = arg;
+  tt_pool_t* pool = worker->pool;
+  const size_t own_range = (size_t)(worker - pool->workers) + 1;
   this_thread.inside = true;
   uint32_t seen = 0;
   for (;;) {
@@ -113,7 +129,7 @@ static void worker_main(void* arg) {
     __atomic_fetch_add(&pool->active, 1, __ATOMIC_SEQ_CST);
     if (__atomic_load_n(&pool->open, __ATOMIC_SEQ_CST) &&
         __atomic_fetch_sub(&pool->seats, 1, __ATOMIC_RELAXED) > 0) {
-      take_indices(pool);
+      take_indices(pool, own_range);
     }
     // release: what the indices wrote is visible to the caller that reads 0 (W3)
     if (__atomic_sub_fetch(&pool->active, 1, __ATOMIC_SEQ_CST) == 0 &&
@@ -125,7 +141,9 @@ static void worker_main(void* arg) {
 
 static void start_workers(tt_pool_t* pool, int wanted) {
   while (pool->started < wanted) {
-    tt_status_t status = tt_thread_create(&pool->workers[pool->started], "tt-pool", worker_main, pool);
+    struct worker_s* worker = &pool->workers[pool->started];
+    worker->pool = pool;
+    tt_status_t status = tt_thread_create(&worker->thread, "tt-pool", worker_main, worker);
     if (!tt_status_is_ok(status)) {
       tt_status_ignore(status);  // fewer threads: slower, not wrong
       __atomic_store_n(&pool->threads, pool->started + 1, __ATOMIC_RELAXED);
@@ -139,7 +157,7 @@ static void stop_workers(tt_pool_t* pool) {
   __atomic_store_n(&pool->stop, 1, __ATOMIC_RELEASE);
   __atomic_fetch_add(&pool->generation, 1, __ATOMIC_SEQ_CST);
   tt_pool_os_wake(&pool->generation, MAX_THREADS);
-  for (int i = 0; i < pool->started; ++i) tt_thread_join(&pool->workers[i]);
+  for (int i = 0; i < pool->started; ++i) tt_thread_join(&pool->workers[i].thread);
   pool->started = 0;
   __atomic_store_n(&pool->stop, 0, __ATOMIC_RELEASE);
 }
@@ -184,20 +202,25 @@ void tt_pool_run(tt_pool_t* pool, size_t count, tt_pool_fn_t fn, void* self) {
     for (size_t i = 0; i < count; ++i) fn(self, i);
     return;
   }
-  int helpers = (int)TT_MIN(count, (size_t)tt_pool_threads(pool)) - 1;
+  const size_t range_count = TT_MIN(count, (size_t)tt_pool_threads(pool));
   if (TT_UNLIKELY(pool->started < pool->threads - 1)) start_workers(pool, pool->threads - 1);
   // A worker that woke late for the last job may still be leaving (it found `open` 0): W1.
   if (__atomic_load_n(&pool->active, __ATOMIC_SEQ_CST)) wait_for_workers(pool);
   pool->fn = fn;
   pool->self = self;
-  pool->count = count;
-  __atomic_store_n(&pool->next, 0, __ATOMIC_RELAXED);
-  __atomic_store_n(&pool->seats, helpers, __ATOMIC_RELAXED);
+  pool->range_count = range_count;
+  for (size_t i = 0, next = 0; i < range_count; ++i) {
+    __atomic_store_n(&pool->ranges[i].next, next, __ATOMIC_RELAXED);
+    next += (count - next) / (range_count - i);
+    pool->ranges[i].end = next;
+  }
+  __atomic_store_n(&pool->seats, (int32_t)range_count - 1, __ATOMIC_RELAXED);
   __atomic_store_n(&pool->open, 1, __ATOMIC_SEQ_CST);  // publishes the job
   __atomic_fetch_add(&pool->generation, 1, __ATOMIC_SEQ_CST);
-  if (__atomic_load_n(&pool->sleepers, __ATOMIC_SEQ_CST)) tt_pool_os_wake(&pool->generation, helpers);
+  if (__atomic_load_n(&pool->sleepers, __ATOMIC_SEQ_CST))
+    tt_pool_os_wake(&pool->generation, (int)range_count - 1);
   this_thread.inside = true;
-  take_indices(pool);
+  take_indices(pool, 0);
   this_thread.inside = false;
   __atomic_store_n(&pool->open, 0, __ATOMIC_SEQ_CST);
   wait_for_workers(pool);

@@ -28,6 +28,30 @@ TT_TEST(pool, each_index_once_p1) {
   }
 }
 
+typedef struct halves_s {
+  pthread_t caller;
+  int other_started, first_of_other;  // atomic
+} halves_t;
+static void note_halves(void* self, size_t index) {
+  halves_t* h = self;
+  if (pthread_equal(pthread_self(), h->caller)) {  // waits in its first index until the other thread has come
+    for (int i = 0; i < 20000 && !__atomic_load_n(&h->other_started, __ATOMIC_ACQUIRE); ++i) usleep(500);
+    return;
+  }
+  if (__atomic_load_n(&h->other_started, __ATOMIC_RELAXED)) return;
+  h->first_of_other = (int)index;
+  __atomic_store_n(&h->other_started, 1, __ATOMIC_RELEASE);
+}
+TT_TEST(pool, threads_begin_with_their_part_p7) {
+  tt_pool_t* pool = tt_pool_get();
+  tt_pool_set_threads(pool, 2);
+  for (int repeat = 0; repeat < 10; ++repeat) {
+    halves_t h = {.caller = pthread_self(), .first_of_other = -1};
+    tt_pool_run(pool, 8, note_halves, &h);
+    TT_EXPECT_EQ(h.first_of_other, 4);
+  }
+}
+
 static void nested(void* self, size_t index) {
   work_t* work = self;
   int seen[16] = {0};

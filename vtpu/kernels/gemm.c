@@ -78,27 +78,41 @@ bool tt_gemm_supports(tt_dtype_t dtype, tt_dtype_t c_dtype) {
 typedef struct tasks_s {
   tt_gemm_task_fn_t fn;
   void* self;
-  size_t count;
-  _Atomic size_t next;
+  size_t slots;
+  struct {
+    TT_ALIGNED(64) _Atomic size_t next;
+    size_t end;
+  } part[TT_POOL_MAX_THREADS];  // of each slot, as in the pool: adjacent tasks
 } tasks_t;
 static void slot_run(void* self, size_t slot) {
   tasks_t* t = self;
-  for (;;) {
-    // relaxed: the pool orders the data, this only hands out numbers
-    size_t task = atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
-    if (task >= t->count) return;
-    t->fn(t->self, slot, task);
+  for (size_t i = 0; i < t->slots; ++i) {
+    const size_t part = (slot + i) % t->slots;
+    for (;;) {
+      // relaxed: the pool orders the data, this only hands out numbers
+      size_t task = atomic_fetch_add_explicit(&t->part[part].next, 1, memory_order_relaxed);
+      if (task >= t->part[part].end) break;
+      t->fn(t->self, slot, task);
+    }
   }
 }
 void tt_gemm_tasks(tt_pool_t* pool, size_t count, tt_gemm_task_fn_t fn, void* self) {
-  size_t threads = pool ? (size_t)tt_pool_threads(pool) : 1;
-  if (threads > count) threads = count;
-  if (threads <= 1) {
+  size_t slots = pool ? (size_t)tt_pool_threads(pool) : 1;
+  if (slots > count) slots = count;
+  if (slots <= 1) {
     for (size_t i = 0; i < count; ++i) fn(self, 0, i);
     return;
   }
-  tasks_t t = {.fn = fn, .self = self, .count = count, .next = 0};
-  tt_pool_run(pool, threads, slot_run, &t);
+  tasks_t t;
+  t.fn = fn;
+  t.self = self;
+  t.slots = slots;
+  for (size_t i = 0, next = 0; i < slots; ++i) {
+    atomic_init(&t.part[i].next, next);
+    next += (count - next) / (slots - i);
+    t.part[i].end = next;
+  }
+  tt_pool_run(pool, slots, slot_run, &t);
 }
 
 // ---- plans ---------------------------------------------------------------------------------------
