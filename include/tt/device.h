@@ -100,7 +100,10 @@ typedef struct tt_transfer_stats_s {
   int64_t bytes_to_device, bytes_to_host, copies_to_device, copies_to_host;
 } tt_transfer_stats_t;
 TT_API void tt_transfer_stats(tt_transfer_stats_t* out_stats);
-typedef struct tt_allocation_stats_s { int64_t core_allocations, core_live_blocks; } tt_allocation_stats_t;
+// Of host memory. The plugin's are 0 before the first use of a device, and on plugins that do not say.
+typedef struct tt_allocation_stats_s {
+  int64_t core_allocations, core_live_blocks, plugin_allocations, plugin_live_blocks;
+} tt_allocation_stats_t;
 TT_API void tt_allocation_stats(tt_allocation_stats_t* out_stats);
 
 // ---- fault injection (tests) -------------------------------------------------------------------

@@ -94,7 +94,7 @@ MemoryStats = _counters(
 )
 CompileStats = _counters("hits", "misses", "plans", "evictions", "entries", "compile_ns", "executions", "plugin_ns")
 TransferStats = _counters("bytes_to_device", "bytes_to_host", "copies_to_device", "copies_to_host")
-AllocationStats = _counters("core_allocations", "core_live_blocks")
+AllocationStats = _counters("core_allocations", "core_live_blocks", "plugin_allocations", "plugin_live_blocks")
 
 # tt_setting_t
 MATMUL_PASSES, SAFE_INPLACE, DEBUG, LOCATIONS, THREADS, CACHE_ENTRIES, IR_HANDOVER, FORBID_RECOMPILES = range(8)

@@ -48,7 +48,10 @@ tt_status_t tt_device_reset_peak(int index) {
 
 void tt_allocation_stats(tt_allocation_stats_t* out_stats) {
   tt_alloc_stats_t stats = tt_alloc_stats();
-  *out_stats = (tt_allocation_stats_t){(int64_t)stats.allocations, stats.live_blocks};
+  *out_stats = (tt_allocation_stats_t){(int64_t)stats.allocations, stats.live_blocks, 0, 0};
+  tt_engine_t* engine = tt_engine_any();
+  if (!engine) return;
+  tt_rt_client_allocations(engine->client, &out_stats->plugin_allocations, &out_stats->plugin_live_blocks);
 }
 
 void tt_fault_arm_allocation(uint64_t nth) { tt_alloc_fault_arm(nth); }

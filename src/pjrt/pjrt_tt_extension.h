@@ -30,6 +30,8 @@ typedef struct tt_pjrt_extension_s {
                          const bool* donate, PJRT_Buffer** outputs);
   // Compile-time settings of one call, instead of the client's: see PJRT_Client_Compile.
   PJRT_Error* (*compile)(PJRT_Client_Compile_Args* args, int matmul_passes, bool reference_kernels);
+  // Host allocations of the plugin: all so far, and blocks not freed yet.
+  void (*allocations)(int64_t* out_allocations, int64_t* out_live_blocks);
 } tt_pjrt_extension_t;
 
 #endif  // TT_PJRT_PJRT_TT_EXTENSION_H_

@@ -235,6 +235,12 @@ void tt_rt_device_reset_peak(tt_rt_client_t* client, size_t device) {
   if (extension && device < client->device_count) extension->reset_peak(client->devices[device].handle);
 }
 
+void tt_rt_client_allocations(tt_rt_client_t* client, int64_t* out_allocations, int64_t* out_live_blocks) {
+  const tt_pjrt_extension_t* extension = client->plugin->extension;
+  *out_allocations = *out_live_blocks = 0;
+  if (extension) extension->allocations(out_allocations, out_live_blocks);
+}
+
 void tt_rt_client_set_threads(tt_rt_client_t* client, int threads) {
   const tt_pjrt_extension_t* extension = client->plugin->extension;
   if (extension) extension->set_threads(client->handle, threads);

@@ -78,6 +78,8 @@ tt_status_t tt_rt_device_memory_stats(tt_rt_client_t* client, size_t device,
 // vtpu only (through our plugin attribute table); no-ops elsewhere.
 void tt_rt_device_trim(tt_rt_client_t* client, size_t device);
 void tt_rt_device_reset_peak(tt_rt_client_t* client, size_t device);
+// Host allocations of the plugin, and blocks not freed yet; 0 where it does not say.
+void tt_rt_client_allocations(tt_rt_client_t* client, int64_t* out_allocations, int64_t* out_live_blocks);
 void tt_rt_client_set_threads(tt_rt_client_t* client, int threads);
 // Of later calls of this thread; below 1: none.
 void tt_rt_client_limit_threads(tt_rt_client_t* client, int threads);

@@ -5,6 +5,7 @@
 
 #include "api/api.h"
 #include "exec/pool.h"
+#include "kernels/work.h"
 
 static const char* const memory_kinds[2] = {"device", "pinned_host"};
 
@@ -184,6 +185,7 @@ PJRT_Error* tt_api_Client_Create(PJRT_Client_Create_Args* args) {
 
 PJRT_Error* tt_api_Client_Destroy(PJRT_Client_Destroy_Args* args) {
   tt_api_client_release(args->client);
+  tt_k_work_trim();
   return NULL;
 }
 

@@ -3,9 +3,11 @@
 #include "api/extension.h"
 #include "exec/pool.h"
 #include "ir/fingerprint.h"
+#include "kernels/work.h"
 
 static void trim(PJRT_Device* device) {
   for (int kind = 0; kind < 2; ++kind) tt_vmem_trim(device->memories[kind].pool);
+  tt_k_work_trim();
 }
 static void reset_peak(PJRT_Device* device) {
   for (int kind = 0; kind < 2; ++kind) tt_vmem_reset_peak(device->memories[kind].pool);
@@ -57,6 +59,11 @@ static PJRT_Error* execute(PJRT_LoadedExecutable* executable, size_t num_args, P
   return tt_api_error(
       tt_api_execute_one(executable, executable->devices[0], num_args, args, donate, outputs));
 }
+static void allocations(int64_t* out_allocations, int64_t* out_live_blocks) {
+  tt_alloc_stats_t stats = tt_alloc_stats();
+  *out_allocations = (int64_t)stats.allocations;
+  *out_live_blocks = stats.live_blocks;
+}
 
 tt_pjrt_extension_t* tt_api_extension(void) {
   static tt_pjrt_extension_t extension = {
@@ -73,6 +80,7 @@ tt_pjrt_extension_t* tt_api_extension(void) {
       .free_text = free_text,
       .execute = execute,
       .compile = tt_api_client_compile,
+      .allocations = allocations,
   };
   extension.fingerprint = tt_ir_fingerprint();  // the same pointer whoever writes it
   return &extension;

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "kernels/loops.h"
+#include "kernels/work.h"
 
 #pragma GCC optimize("O3")
 
@@ -57,22 +58,22 @@ static cx_t root_of_unity(int64_t k, int64_t n) {   // exp(-2 pi i k / n), the a
 static void plan_free(fft_plan_t* p) {
   if (!p) return;
   plan_free(p->inner);
-  tt_free(p->roots);
-  tt_free(p->chirp);
-  tt_free(p->kernel);
-  tt_free(p);
+  tt_k_work_give(p->roots);
+  tt_k_work_give(p->chirp);
+  tt_k_work_give(p->kernel);
+  tt_k_work_give(p);
 }
 static tt_status_t plan_create(int64_t n, fft_plan_t** out) {
   fft_plan_t* p;
   void *memory, *block = NULL;
   *out = NULL;
-  TT_RETURN_IF_ERROR(tt_alloc(sizeof *p, &memory));
+  TT_RETURN_IF_ERROR(tt_k_work_take(sizeof *p, &memory));
   p = memory;
   p->n = n;
   tt_status_t status = TT_OK_STATUS;
   if (factorise(n, p)) {
     p->work = n;
-    status = tt_alloc_array((size_t)n, sizeof(cx_t), &block);
+    status = tt_k_work_take((size_t)(n) * sizeof(cx_t), &block);
     p->roots = block;
     for (int64_t k = 0; k < n && p->roots; ++k) p->roots[k] = root_of_unity(k, n);
   } else {
@@ -81,11 +82,11 @@ static tt_status_t plan_create(int64_t n, fft_plan_t** out) {
     p->work = 2 * m;
     status = plan_create(m, &p->inner);
     if (tt_status_is_ok(status)) {
-      status = tt_alloc_array((size_t)n, sizeof(cx_t), &block);
+      status = tt_k_work_take((size_t)(n) * sizeof(cx_t), &block);
       p->chirp = block;
     }
     if (tt_status_is_ok(status)) {
-      status = tt_alloc_array((size_t)(2 * m), sizeof(cx_t), &block);   // the second half is work space
+      status = tt_k_work_take((size_t)(2 * m) * sizeof(cx_t), &block);   // the second half is work space
       p->kernel = block;
     }
     if (tt_status_is_ok(status)) {
@@ -269,11 +270,11 @@ static tt_status_t axis_run(const tt_k_env_t* env, axis_kind_t kind, int64_t n, 
   job.tasks = (int64_t)tt_k_tasks(env->pool, lines, TT_MAX(1, 4096 / n));
   job.memory_stride = n + plan->work;
   void* memory;
-  tt_status_t status = tt_alloc_aligned((size_t)(job.memory_stride * job.tasks) * sizeof(cx_t), 64, &memory);
+  tt_status_t status = tt_k_work_take((size_t)(job.memory_stride * job.tasks) * sizeof(cx_t), &memory);
   if (tt_status_is_ok(status)) {
     job.memory = memory;
     tt_pool_run(env->pool, (size_t)job.tasks, axis_task, &job);
-    tt_free(memory);
+    tt_k_work_give(memory);
   }
   plan_free(plan);
   return status;

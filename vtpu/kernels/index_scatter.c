@@ -4,6 +4,7 @@
 // windows are equal or disjoint), or each task owns places inside the windows, or the windows go one by one.
 #include "base/alloc.h"
 #include "kernels/index.h"
+#include "kernels/work.h"
 
 static bool listed(tt_i64s_t list, int64_t value) {
   for (size_t i = 0; i < list.size; ++i) {
@@ -256,11 +257,11 @@ static tt_status_t scatter_run(const tt_k_env_t* env, const void* blob, const tt
   if (job.combine == TT_K_COMBINE_REGION) {
     job.region_bytes = tt_align_up(env->region_scratch_bytes, 64);
     job.scratch_stride = job.region_bytes + 3 * ny * CHUNK * 16;
-    TT_RETURN_IF_ERROR(tt_alloc_aligned(job.scratch_stride * job.tasks, 64, &scratch));
+    TT_RETURN_IF_ERROR(tt_k_work_take(job.scratch_stride * job.tasks, &scratch));
     job.scratch = scratch;
   }
   tt_pool_run(env->pool, job.tasks, scatter_hash_task, &job);
-  tt_free(scratch);
+  tt_k_work_give(scratch);
   return TT_OK_STATUS;
 }
 

@@ -2,6 +2,7 @@
 // signatures) and the LAPACK calls that jax emits for LU and QR. Everything is computed in f64.
 #include "base/alloc.h"
 #include "kernels/linalg.h"
+#include "kernels/work.h"
 
 static tt_status_t linalg_encode(const tt_op_t* op, tt_arena_t* arena, tt_k_blob_t* out) {
   tt_k_linalg_blob_t* p = tt_k_blob_new(arena, out, sizeof *p);
@@ -92,10 +93,10 @@ static tt_status_t batched(const tt_k_env_t* env, const void* blob, const tt_k_t
   bool wide = is_complex || real == tt_k_eig_r;
   job.memory_stride = tt_align_up(tt_k_linalg_work(job.m, job.n, other) * (wide ? 16 : 8), 64);
   void* memory;
-  TT_RETURN_IF_ERROR(tt_alloc_aligned(job.memory_stride * (size_t)b.tasks, 64, &memory));
+  TT_RETURN_IF_ERROR(tt_k_work_take(job.memory_stride * (size_t)b.tasks, &memory));
   job.memory = memory;
   tt_pool_run(env->pool, (size_t)b.tasks, batch_task, &b);
-  tt_free(memory);
+  tt_k_work_give(memory);
   return TT_OK_STATUS;
 }
 

@@ -1,4 +1,5 @@
 #include "kernels/loops.h"
+#include "kernels/work.h"
 
 #include "base/alloc.h"
 
@@ -381,5 +382,5 @@ void tt_k_region_run(const tt_k_env_t* env, size_t region, void* scratch, void* 
 tt_status_t tt_k_region_scratch(const tt_k_env_t* env, size_t tasks, void** out, size_t* out_stride) {
   size_t stride = tt_align_up(env->region_scratch_bytes + 64, 64);
   *out_stride = stride;
-  return tt_alloc_aligned(stride * tasks, 64, out);
+  return tt_k_work_take(stride * tasks, out);
 }

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "kernels/loops.h"
+#include "kernels/work.h"
 
 enum { GRAIN = 16384 };   // elements a task
 
@@ -188,7 +189,7 @@ static tt_status_t map_run(const tt_k_env_t* env, const void* blob, const tt_k_t
   TT_RETURN_IF_ERROR(tt_k_region_scratch(env, job.tasks, &scratch, &job.scratch_stride));
   job.scratch = scratch;
   tt_pool_run(env->pool, job.tasks, map_task, &job);
-  tt_free(scratch);
+  tt_k_work_give(scratch);
   return TT_OK_STATUS;
 }
 

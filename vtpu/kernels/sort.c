@@ -3,6 +3,7 @@
 // broken by position, so the result is a permutation whatever the comparator says.
 #include "base/alloc.h"
 #include "kernels/sort.h"
+#include "kernels/work.h"
 
 typedef struct sort_blob_s {
   int64_t dimension, stable;
@@ -344,15 +345,15 @@ static tt_status_t sort_run(const tt_k_env_t* env, const void* blob, const tt_k_
   job.lane_count = TT_MIN(1024, TT_MAX(1, job.shape.n / 2));
   job.lanes_bytes = tt_align_up((size_t)job.lane_count * (2 * sizeof(int64_t) + 32 * nx + 2), 64);
   void *lanes, *scratch;
-  TT_RETURN_IF_ERROR(tt_alloc_aligned(job.lanes_bytes * tasks, 64, &lanes));
+  TT_RETURN_IF_ERROR(tt_k_work_take(job.lanes_bytes * tasks, &lanes));
   tt_status_t status = tt_k_region_scratch(env, tasks, &scratch, &job.scratch_stride);
   if (tt_status_is_ok(status)) {
     job.lanes = lanes;
     job.scratch = scratch;
     tt_pool_run(env->pool, tasks, network_task, &job);
-    tt_free(scratch);
+    tt_k_work_give(scratch);
   }
-  tt_free(lanes);
+  tt_k_work_give(lanes);
   return status;
 }
 

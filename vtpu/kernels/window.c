@@ -2,6 +2,7 @@
 // dimension (cumulative sums and the like) becomes a scan.
 #include "base/alloc.h"
 #include "kernels/window.h"
+#include "kernels/work.h"
 
 typedef struct window_blob_s {
   int64_t size[TT_MAX_RANK], stride[TT_MAX_RANK], base[TT_MAX_RANK], dilation[TT_MAX_RANK], low[TT_MAX_RANK];
@@ -182,10 +183,10 @@ static tt_status_t window_run(const tt_k_env_t* env, const void* blob, const tt_
   job.row_bytes = tt_align_up((size_t)job.width * 16, 64);
   job.memory_stride = tt_align_up(tt_k_combiner_scratch(env, ny) + ny * job.row_bytes, 64);
   void* memory;
-  TT_RETURN_IF_ERROR(tt_alloc_aligned(job.memory_stride * (size_t)job.tasks, 64, &memory));
+  TT_RETURN_IF_ERROR(tt_k_work_take(job.memory_stride * (size_t)job.tasks, &memory));
   job.memory = memory;
   tt_pool_run(env->pool, (size_t)job.tasks, p->scan_dim >= 0 ? scan_task : window_task, &job);
-  tt_free(memory);
+  tt_k_work_give(memory);
   return TT_OK_STATUS;
 }
 

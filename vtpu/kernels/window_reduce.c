@@ -3,6 +3,7 @@
 // the shape alone).
 #include "base/alloc.h"
 #include "kernels/window.h"
+#include "kernels/work.h"
 
 typedef struct reduce_blob_s {
   int64_t reduced_count, reduced[TT_MAX_RANK];
@@ -205,10 +206,10 @@ static tt_status_t reduce_run(const tt_k_env_t* env, const void* blob, const tt_
   job.tasks = (int64_t)tt_k_tasks(env->pool, job.units, TT_MAX(1, 16384 / work));
   job.memory_stride = tt_align_up(tt_k_combiner_scratch(env, ny) + ny * job.row_bytes, 64);
   void* memory;
-  TT_RETURN_IF_ERROR(tt_alloc_aligned(job.memory_stride * (size_t)job.tasks, 64, &memory));
+  TT_RETURN_IF_ERROR(tt_k_work_take(job.memory_stride * (size_t)job.tasks, &memory));
   job.memory = memory;
   tt_pool_run(env->pool, (size_t)job.tasks, reduce_task, &job);
-  tt_free(memory);
+  tt_k_work_give(memory);
   return TT_OK_STATUS;
 }
 

@@ -2,6 +2,7 @@
 // innermost source dimension; leading dimensions without a window are independent and run in parallel.
 #include "base/alloc.h"
 #include "kernels/window.h"
+#include "kernels/work.h"
 
 typedef struct select_blob_s {
   int64_t size[TT_MAX_RANK], stride[TT_MAX_RANK], low[TT_MAX_RANK];
@@ -134,11 +135,11 @@ static tt_status_t select_run(const tt_k_env_t* env, const void* blob, const tt_
     c.acc_bytes[0] = c.bytes[0];
     if (c.mode == TT_K_COMBINE_BINARY) c.fn = tt_k_binary(c.kind, c.dtype[0]);
     void* scratch;
-    TT_RETURN_IF_ERROR(tt_alloc_aligned(tt_k_combiner_scratch(env, 1), 64, &scratch));
+    TT_RETURN_IF_ERROR(tt_k_work_take(tt_k_combiner_scratch(env, 1), &scratch));
     char* acc[1] = {y->data};
     const char* in[1] = {x[1].data};
     tt_k_combine(&c, scratch, acc, 1, in, 1, 1);
-    tt_free(scratch);
+    tt_k_work_give(scratch);
     return TT_OK_STATUS;
   }
   select_job_t job = {.env = env, .p = p, .x = x, .source = x + 1, .y = y};
@@ -155,10 +156,10 @@ static tt_status_t select_run(const tt_k_env_t* env, const void* blob, const tt_
   job.tasks = (int64_t)tt_k_tasks(env->pool, job.planes, TT_MAX(1, 4096 * job.planes / tt_k_elems(y)));
   job.memory_stride = tt_align_up(tt_k_combiner_scratch(env, 1) + (size_t)job.width * (3 * 16 + 8 + 1), 64);
   void* memory;
-  TT_RETURN_IF_ERROR(tt_alloc_aligned(job.memory_stride * (size_t)job.tasks, 64, &memory));
+  TT_RETURN_IF_ERROR(tt_k_work_take(job.memory_stride * (size_t)job.tasks, &memory));
   job.memory = memory;
   tt_pool_run(env->pool, (size_t)job.tasks, select_task, &job);
-  tt_free(memory);
+  tt_k_work_give(memory);
   return TT_OK_STATUS;
 }
 

@@ -32,7 +32,7 @@ def transfer_stats() -> dict:
 
 
 def allocation_stats() -> dict:
-    """Host allocations of the core: all so far, and live blocks."""
+    """Host allocations of the core and of the plugin: all so far, and live blocks (plugin: 0 where it does not say)."""
     return _read(_core.AllocationStats, "tt_allocation_stats")
 
 
