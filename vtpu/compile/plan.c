@@ -57,7 +57,8 @@ static void find_fast(tt_plan_t* plan) {
   if (l->rank != 1 || l->mode != PD_MODE_ROW || l->instr_count != 1 || l->hoist_count || l->row_count || l->slot_count || n > l->tile_cols) return;
   if (l->elems * (int64_t)l->work > 32768) return;
   const pd_instr_t* in = PD_AT(plan->bytes, l->instrs_at, pd_instr_t);
-  if (in->op != PD_I_UNARY && in->op != PD_I_BINARY && in->op != PD_I_TERNARY && in->op != PD_I_FILL && in->op != PD_I_MOVE) return;
+  bool calls_lane = in->op == PD_I_UNARY || in->op == PD_I_BINARY || in->op == PD_I_TERNARY || in->op == PD_I_COMPOUND;
+  if (!calls_lane && in->op != PD_I_FILL && in->op != PD_I_MOVE) return;
   for (int k = 0; k < 3; ++k) plan->fast.param[k] = -1;
   const pd_access_t* a = PD_AT(plan->bytes, l->accesses_at, pd_access_t);
   uint32_t sources = in->op == PD_I_TERNARY ? 3 : in->op == PD_I_BINARY ? 2 : in->op == PD_I_FILL ? 0 : 1;
@@ -80,7 +81,7 @@ static void find_fast(tt_plan_t* plan) {
   for (uint32_t k = 0; k < sources; ++k) if (plan->fast.param[k] < 0) return;
   if (!stored) return;
   plan->fast.op = in->op;
-  plan->fast.fn = in->op == PD_I_UNARY || in->op == PD_I_BINARY || in->op == PD_I_TERNARY ? plan->lanes[in->fn] : NULL;
+  plan->fast.fn = calls_lane ? plan->lanes[in->fn] : NULL;
   plan->fast.n = n;
   plan->fast.esize = in->esize;
   memcpy(plan->fast.imm, in->imm, sizeof plan->fast.imm);

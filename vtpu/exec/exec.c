@@ -284,6 +284,7 @@ static tt_status_t run_fast(const tt_exec_args_t* args) {
     case PD_I_UNARY: ((tt_k_unary_fn_t)plan->fast.fn)(out, x[0], n); break;
     case PD_I_BINARY: ((tt_k_binary_fn_t)plan->fast.fn)(out, x[0], x[1], n); break;
     case PD_I_TERNARY: ((tt_k_ternary_fn_t)plan->fast.fn)(out, x[0], x[1], x[2], n); break;
+    case PD_I_COMPOUND: ((tt_k_compound_fn_t)plan->fast.fn)(out, x[0], plan->fast.imm, n); break;
     case PD_I_FILL: tt_k_fill(out, plan->fast.imm, (size_t)plan->fast.esize, n); break;
     default: if (out != x[0]) memcpy(out, x[0], n * (size_t)plan->fast.esize); break;
   }
