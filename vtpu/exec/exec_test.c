@@ -2,6 +2,7 @@
 #include "exec/test_program.h"
 
 #include "ir/text.h"
+#include "kernels/work.h"
 
 static tt_plan_t* compile_text(const char* text, const tt_plan_options_t* options) {
   tt_module_t* module = NULL;
@@ -550,6 +551,7 @@ TT_TEST(exec, failed_reservation_keeps_donated_bits) {
         memcpy(parameters[i]->data, i ? y : x, sizeof x);
       }
       tt_exec_args_t args = {.plan = plan, .memory = test_pool(), .parameters = parameters, .donated = donated, .results = results};
+      tt_k_work_trim();                // so that kernels have to allocate
       tt_alloc_fault_arm(n);
       tt_status_t status = tt_exec_run(&args);
       bool fired = tt_alloc_fault_fired();
