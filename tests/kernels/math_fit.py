@@ -1,6 +1,7 @@
-"""Prints the polynomial coefficients of vtpu/kernels/math_coefficients.h (near-minimax fits by mpmath)."""
+"""Prints the polynomial coefficients of vtpu/kernels/math_coefficients.h (near-minimax fits by mpmath); of the names given alone."""
 import re
 import struct
+import sys
 
 import mpmath as mp
 
@@ -14,6 +15,8 @@ def rounded(value, double):
 
 def fit(name, f, low, high, terms, double=True, scale=None):
     """Polynomial of `terms` coefficients, lowest first; error relative to scale(u) * poly + ... as printed."""
+    if len(sys.argv) > 1 and name not in sys.argv[1:]:
+        return
     coefficients = mp.chebyfit(f, [low, high], terms)[::-1]
     used = [rounded(c, double) for c in coefficients]
     worst = mp.mpf(0)
@@ -34,6 +37,8 @@ def fit(name, f, low, high, terms, double=True, scale=None):
 def fit_table(name, f, step, terms, entries=16):
     """f about each multiple of `step`, entries in rows: f there, then the coefficients of its distance. Row 1 of the
     first entry is less 1: the distance itself stands in for f there, which keeps the relative error of a small result."""
+    if len(sys.argv) > 1 and name not in sys.argv[1:]:
+        return
     rows, worst = [[] for _ in range(terms + 1)], mp.mpf(0)
     for i in range(entries):
         centre = i * step
@@ -50,11 +55,32 @@ def fit_table(name, f, step, terms, entries=16):
             got = sum(c * d**j for j, c in enumerate(used[1:])) * d + (d if i == 0 else f(centre))
             worst = max(worst, abs(got - f(centre + d)) / (abs(d) or 1 if i == 0 else f(centre - half)))
     print(f"// {name}: error {mp.nstr(worst, 3)} = 2^{mp.nstr(mp.log(worst, 2), 4)}, next to that of row 0")
-    print(f"static const float kF{name}[{terms + 1}][{entries}] = {{")
+    print_table(name, rows)
+
+
+def print_table(name, rows):
+    print(f"static const float kF{name}[{len(rows)}][{len(rows[0])}] = {{")
     for row in rows:
         body = [re.sub("0+p", "p", float(c).hex()) + "f" if c else "0" for c in row]
-        print("  {" + ",\n   ".join(", ".join(body[k : k + 4]) for k in range(0, entries, 4)) + "},")
+        print("  {" + ",\n   ".join(", ".join(body[k : k + 4]) for k in range(0, len(row), 4)) + "},")
     print("};")
+
+
+def log2_table():
+    """Rows: 1/c, -log2(1/c) to 15 binary places, the rest of it; c in the middle of each sixteenth (of the floats) of
+    [0.698, 1.396). The sixteenth about 1 has c = 1, so that log2 of what is close to 1 is the polynomial alone."""
+    if len(sys.argv) > 1 and "Log2" not in sys.argv[1:]:
+        return
+    rows, reach = [[], [], []], 0
+    for i in range(16):
+        low, high = (mp.mpf(struct.unpack("f", struct.pack("I", 0x3F32AAAB + (i + k) * 2**19))[0]) for k in (0, 1))
+        inverse = mp.mpf(1) if low <= 1 < high else rounded(2 / (low + high), False)
+        log = -mp.log(inverse, 2)
+        top = mp.nint(log * 2**15) / 2**15
+        rows[0].append(inverse), rows[1].append(top), rows[2].append(rounded(log - top, False))
+        reach = max(reach, abs(low * inverse - 1), abs(high * inverse - 1))
+    print(f"// Log2: |m / c - 1| < {mp.nstr(reach, 4)}; rows: 1 / c, log2 c to 15 binary places, its rest")
+    print_table("Log2", rows)
 
 
 def series(f, eps=mp.mpf("1e-25")):
@@ -85,6 +111,18 @@ def main():
     fit("Sin", series(lambda u: (mp.sin(sq(u)) / sq(u) - 1) / u), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 3, False, scale=lambda u: u)
     fit("Cos", series(lambda u: (mp.cos(sq(u)) - 1 + u / 2) / u**2), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 3, False, scale=lambda u: u * u)
     fit("Tanh", series(lambda u: (mp.tanh(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("0.4"), 6, False, scale=lambda u: u)
+    fit("Exp2", series(lambda r: (mp.power(2, r) - 1) / r), mp.mpf("-0.501"), mp.mpf("0.501"), 6, False, scale=lambda r: r)
+    log2_table()
+    fit("Log2Tail", series(lambda r: (mp.log(1 + r) - r + r * r / 2) / r**3 / mp.log(2)), mp.mpf("-0.0302"), mp.mpf("0.0302"), 4, False,
+        scale=lambda r: r**3)
+    fit("Atan", series(lambda u: (mp.atan(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("1.0001"), 9, False, scale=lambda u: u)
+    fit("Asin", series(lambda u: (mp.asin(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("0.2502"), 5, False, scale=lambda u: u)
+    fit("Sinh", series(lambda u: (mp.sinh(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("1.0001"), 4, False, scale=lambda u: u)
+    # exp(a^2) erfc(a) (a + 2), t = (a - 2) / (a + 2)
+    erfc_scaled = lambda a: mp.exp(a * a) * mp.erfc(a) * (a + 2)
+    last = mp.mpf("10.2")
+    fit("Erfc", lambda t: erfc_scaled(2 * (1 + t) / (1 - t)), mp.mpf(-1), (last - 2) / (last + 2), 11, False,
+        scale=lambda t: 1 / erfc_scaled(2 * (1 + t) / (1 - t)))
     # Of the steps for which 16 entries reach 3.922, from where erf rounds to 1, that with the best roundings in row 0.
     fit_table("Erf", mp.erf, mp.mpf(16595) / 65536, 5)
     fit("LogTail", series(lambda u: (mp.atanh(sq(u)) / sq(u) - 1 - u / 3) / u**2), mp.mpf(0), z, 4, False, scale=lambda u: u * u)

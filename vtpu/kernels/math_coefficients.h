@@ -113,5 +113,50 @@ static const float kFErfStep = 0x1.034cp-2f, kFErfLast = 3.922f;
 static const float kFLogTail[] = {
   0x1.99999ap-3f, 0x1.24928ep-3f, 0x1.c6c08cp-4f, 0x1.879ffp-4f,
 };
+// Exp2: error 7.03e-9 = 2^-27.08
+static const float kFExp2[] = {
+  0x1.62e43p-1f, 0x1.ebfbep-3f, 0x1.c6af6ap-5f, 0x1.3b2a52p-7f,
+  0x1.5f0a1cp-10f, 0x1.44149ap-13f,
+};
+// Log2: |m / c - 1| < 0.0297; rows: 1 / c, log2 c to 15 binary places, its rest
+static const float kFLog2[3][16] = {
+  {0x1.66c612p+0f, 0x1.57b864p+0f, 0x1.49e112p+0f, 0x1.3d1c14p+0f,
+   0x1.314abcp+0f, 0x1.2652c6p+0f, 0x1.1c1d98p+0f, 0x1.129798p+0f,
+   0x1.09afbep+0f, 0x1.p+0f, 0x1.e6a748p-1f, 0x1.cb5d4ep-1f,
+   0x1.b2f934p-1f, 0x1.9d0acp-1f, 0x1.89374ap-1f, 0x1.7734c2p-1f},
+  {-0x1.f2ap-2f, -0x1.b348p-2f, -0x1.769p-2f, -0x1.3c4p-2f,
+   -0x1.0428p-2f, -0x1.9c3p-3f, -0x1.33ep-3f, -0x1.9e4p-4f,
+   -0x1.b7p-5f, 0, 0x1.2cp-4f, 0x1.408p-3f,
+   0x1.e1cp-3f, 0x1.3d48p-2f, 0x1.85f8p-2f, 0x1.cb38p-2f},
+  {0x1.0fd238p-17f, -0x1.8c0368p-17f, -0x1.57390cp-17f, -0x1.d2c834p-23f,
+   0x1.ba8798p-17f, 0x1.64b4b4p-18f, -0x1.381f78p-18f, -0x1.7e16cep-17f,
+   0x1.05753p-17f, 0, 0x1.cc8ab2p-18f, 0x1.5ca7c2p-17f,
+   -0x1.b50cecp-17f, 0x1.5c3944p-17f, -0x1.d40554p-18f, 0x1.40595ep-18f},
+};
+// Log2Tail: error 7.28e-13 = 2^-40.32
+static const float kFLog2Tail[] = {
+  0x1.ec709cp-2f, -0x1.715476p-2f, 0x1.27a814p-2f, -0x1.ecc6e8p-3f,
+};
+// Atan: error 1.5e-8 = 2^-25.99
+static const float kFAtan[] = {
+  -0x1.555554p-2f, 0x1.99983cp-3f, -0x1.246ccep-3f, 0x1.c3f11cp-4f,
+  -0x1.6294bcp-4f, 0x1.fffdecp-5f, -0x1.25d502p-5f, 0x1.ba8dp-7f,
+  -0x1.38caeap-9f,
+};
+// Asin: error 1.76e-8 = 2^-25.76
+static const float kFAsin[] = {
+  0x1.55555ep-3f, 0x1.332726p-4f, 0x1.70a8e4p-5f, 0x1.b2f144p-6f,
+  0x1.382394p-5f,
+};
+// Sinh: error 4.67e-9 = 2^-27.67
+static const float kFSinh[] = {
+  0x1.555556p-3f, 0x1.11111ep-7f, 0x1.a008fep-13f, 0x1.78a73cp-19f,
+};
+// Erfc: error 1.78e-8 = 2^-25.74
+static const float kFErfc[] = {
+  0x1.058672p+0f, -0x1.5fd388p-1f, 0x1.1e2dd8p-2f, -0x1.2a86e2p-5f,
+  -0x1.60592p-6f, 0x1.a82ddap-8f, 0x1.9143bap-9f, -0x1.afb2e6p-11f,
+  -0x1.343c4ap-11f, 0x1.4ab93p-15f, 0x1.0d163ep-14f,
+};
 
 #endif  // TT_VTPU_KERNELS_MATH_COEFFICIENTS_H_

@@ -1,8 +1,8 @@
 // Vector maths of one ISA, written once in the vocabulary of math_vector_<isa>.h.
 //
-// f64 functions are within 4 ulp. f32 functions are the f64 ones rounded once, except the hot ones, which have
-// f32 code of their own (math_impl_f32.h). A lane outside the range of a fast path is recomputed by the scalar
-// reference for that lane alone, so a result never depends on its neighbours.
+// f64 functions are within 4 ulp. f32 functions have f32 code of their own (math_impl_f32.h). A lane outside
+// the range of a fast path is recomputed by the scalar reference for that lane alone, so a result never
+// depends on its neighbours.
 #include "kernels/math_coefficients.h"
 #include "kernels/math_lanes.h"
 #include "kernels/math_scalar.h"
@@ -42,6 +42,7 @@ TT_VI vd d_xorsign(vd a, vd s) { return (vd)((vl)a ^ ((vl)s & l_set(INT64_MIN)))
 TT_VI md d_signed(vd a) { return l_bit((vl)a, INT64_MIN); }
 TT_VI vf f_abs(vf a) { return (vf)((vi)a & i_set(INT32_MAX)); }
 TT_VI vf f_copysign(vf a, vf s) { return (vf)(((vi)a & i_set(INT32_MAX)) | ((vi)s & i_set(INT32_MIN))); }
+TT_VI mf f_signed(vf a) { return i_bit((vi)a, INT32_MIN); }
 TT_VI vf f_xorsign(vf a, vf s) { return (vf)((vi)a ^ ((vi)s & i_set(INT32_MIN))); }
 TT_VI vd d_max(vd a, vd b) { return d_sel(d_lt(a, b), b, a); }   // NaN of a stays
 TT_VI vd d_min(vd a, vd b) { return d_sel(d_lt(b, a), b, a); }
@@ -55,6 +56,21 @@ TT_VI vd d_fix(vd r, md m, vd x, double (*f)(double)) {
     d_store(out, r);
     for (int i = 0; i < kD; ++i) {
       if (bits >> i & 1) out[i] = f(in[i]);
+    }
+    r = d_load(out);
+  }
+  return r;
+}
+
+TT_VI vd d_fix_2(vd r, md m, vd x, vd y, double (*f)(double, double)) {
+  int bits = dm_bits(m);
+  if (__builtin_expect(bits != 0, 0)) {
+    double in[kD], second[kD], out[kD];
+    d_store(in, x);
+    d_store(second, y);
+    d_store(out, r);
+    for (int i = 0; i < kD; ++i) {
+      if (bits >> i & 1) out[i] = f(in[i], second[i]);
     }
     r = d_load(out);
   }
@@ -301,8 +317,8 @@ TT_VI vd d_acos(vd x) {
 
 // ---- cbrt, rsqrt, logistic ---------------------------------------------------------------------
 // within 0.6% on [0.7, 5.7]
-static const double kCbrtStart[] = {0.577170706154474, 0.532815038400607, -0.13039211962571534, 0.019962100158153417,
-                                    -0.001224099841089424};
+static const double kCbrtStart[] = {0.577170706154474, 0.532815038400607, -0.13039211962571534,
+                                    0.019962100158153417, -0.001224099841089424};
 TT_VI vd d_cbrt(vd x) {
   vd a = d_abs(x), k, m = d_split(a, &k);
   // k = 3 n + j, j in 0, 1, 2; the cube root of m 2^j by Halley's iteration, then 2^n
@@ -378,4 +394,15 @@ TT_VI vd d_pow(vd x, vd y) {
   md large = d_lt(d_set(790), d_abs(p));
   p_lo = d_sel(large, d_set(0), p_lo);
   return d_pow_edges(d_exp2parts(p, p_lo), x, y);
+}
+
+// ---- remainder ---------------------------------------------------------------------------------
+// Exact, as f_fmod says.
+TT_VI vd d_fmod(vd x, vd y) {
+  vd a = d_abs(x), b = d_abs(y), q = a / b;
+  vd r = d_fnma(d_trunc(q), b, a);
+  r = d_sel(d_lt(r, d_set(0)), r + b, r);
+  r = d_copysign(r, x);
+  md plain = dm_and(d_lt(q, d_set(0x1p53)), d_lt(b, d_set(INFINITY)));
+  return d_fix_2(r, dm_not(plain), x, y, tt_math_fmod);
 }

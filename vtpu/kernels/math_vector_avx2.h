@@ -20,6 +20,7 @@ TT_VI vd d_fma(vd a, vd b, vd c) { return (vd)_mm256_fmadd_pd((__m256d)a, (__m25
 TT_VI vd d_fnma(vd a, vd b, vd c) { return (vd)_mm256_fnmadd_pd((__m256d)a, (__m256d)b, (__m256d)c); }
 TT_VI vd d_sqrt(vd a) { return (vd)_mm256_sqrt_pd((__m256d)a); }
 TT_VI vd d_rint(vd a) { return (vd)_mm256_round_pd((__m256d)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+TT_VI vd d_trunc(vd a) { return (vd)_mm256_round_pd((__m256d)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
 TT_VI md d_lt(vd a, vd b) { return (md)_mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_LT_OQ); }
 TT_VI md d_le(vd a, vd b) { return (md)_mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_LE_OQ); }
 TT_VI md d_eq(vd a, vd b) { return (md)_mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_EQ_OQ); }
@@ -45,6 +46,7 @@ TT_VI vf f_fma(vf a, vf b, vf c) { return (vf)_mm256_fmadd_ps((__m256)a, (__m256
 TT_VI vf f_fnma(vf a, vf b, vf c) { return (vf)_mm256_fnmadd_ps((__m256)a, (__m256)b, (__m256)c); }
 TT_VI vf f_sqrt(vf a) { return (vf)_mm256_sqrt_ps((__m256)a); }
 TT_VI vf f_rint(vf a) { return (vf)_mm256_round_ps((__m256)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+TT_VI vf f_trunc(vf a) { return (vf)_mm256_round_ps((__m256)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
 TT_VI mf f_lt(vf a, vf b) { return (mf)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_LT_OQ); }
 TT_VI mf f_le(vf a, vf b) { return (mf)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_LE_OQ); }
 TT_VI mf f_eq(vf a, vf b) { return (mf)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_EQ_OQ); }
@@ -53,6 +55,7 @@ TT_VI vf f_sel(mf m, vf a, vf b) { return (vf)_mm256_blendv_ps((__m256)b, (__m25
 TT_VI mf fm_and(mf a, mf b) { return (mf)((vi)a & (vi)b); }
 TT_VI mf fm_or(mf a, mf b) { return (mf)((vi)a | (vi)b); }
 TT_VI mf fm_not(mf a) { return (mf)(~(vi)a); }
+TT_VI mf fm_xor(mf a, mf b) { return (mf)((vi)a ^ (vi)b); }
 TT_VI int fm_bits(mf m) { return _mm256_movemask_ps((__m256)m); }
 TT_VI vf f_max(vf a, vf b) { return (vf)_mm256_max_ps((__m256)a, (__m256)b); }
 TT_VI vf f_min(vf a, vf b) { return (vf)_mm256_min_ps((__m256)a, (__m256)b); }
@@ -63,6 +66,8 @@ TT_VI vf f_scale(vf a, vf n) {
   vi k = i_from_f(n), half = k >> 1;
   return a * (vf)((half + 127) << 23) * (vf)((k - half + 127) << 23);
 }
+// a * 2^n where a and the result are normal
+TT_VI vf f_scale_normal(vf a, vf n) { return (vf)((vi)a + (i_from_f(n) << 23)); }
 // table[i mod 16]
 TT_VI vf f_table(const float* table, vi i) {
   __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), (__m256i)i);

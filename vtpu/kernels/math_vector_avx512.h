@@ -20,6 +20,7 @@ TT_VI vd d_fma(vd a, vd b, vd c) { return (vd)_mm512_fmadd_pd((__m512d)a, (__m51
 TT_VI vd d_fnma(vd a, vd b, vd c) { return (vd)_mm512_fnmadd_pd((__m512d)a, (__m512d)b, (__m512d)c); }
 TT_VI vd d_sqrt(vd a) { return (vd)_mm512_sqrt_pd((__m512d)a); }
 TT_VI vd d_rint(vd a) { return (vd)_mm512_roundscale_pd((__m512d)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+TT_VI vd d_trunc(vd a) { return (vd)_mm512_roundscale_pd((__m512d)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
 TT_VI md d_lt(vd a, vd b) { return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LT_OQ); }
 TT_VI md d_le(vd a, vd b) { return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LE_OQ); }
 TT_VI md d_eq(vd a, vd b) { return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_EQ_OQ); }
@@ -39,6 +40,7 @@ TT_VI vf f_fma(vf a, vf b, vf c) { return (vf)_mm512_fmadd_ps((__m512)a, (__m512
 TT_VI vf f_fnma(vf a, vf b, vf c) { return (vf)_mm512_fnmadd_ps((__m512)a, (__m512)b, (__m512)c); }
 TT_VI vf f_sqrt(vf a) { return (vf)_mm512_sqrt_ps((__m512)a); }
 TT_VI vf f_rint(vf a) { return (vf)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+TT_VI vf f_trunc(vf a) { return (vf)_mm512_roundscale_ps((__m512)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
 TT_VI mf f_lt(vf a, vf b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ); }
 TT_VI mf f_le(vf a, vf b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LE_OQ); }
 TT_VI mf f_eq(vf a, vf b) { return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_EQ_OQ); }
@@ -47,6 +49,7 @@ TT_VI vf f_sel(mf m, vf a, vf b) { return (vf)_mm512_mask_blend_ps(m, (__m512)b,
 TT_VI mf fm_and(mf a, mf b) { return (mf)(a & b); }
 TT_VI mf fm_or(mf a, mf b) { return (mf)(a | b); }
 TT_VI mf fm_not(mf a) { return (mf)~a; }
+TT_VI mf fm_xor(mf a, mf b) { return (mf)(a ^ b); }
 TT_VI int fm_bits(mf m) { return m; }
 TT_VI vf f_max(vf a, vf b) { return (vf)_mm512_max_ps((__m512)a, (__m512)b); }
 TT_VI vf f_min(vf a, vf b) { return (vf)_mm512_min_ps((__m512)a, (__m512)b); }
@@ -54,6 +57,7 @@ TT_VI mf i_bit(vi a, int32_t bit) { return _mm512_test_epi32_mask((__m512i)a, _m
 TT_VI vf f_from_i(vi a) { return (vf)_mm512_cvtepi32_ps((__m512i)a); }
 TT_VI vi i_from_f(vf a) { return (vi)_mm512_cvtps_epi32((__m512)a); }
 TT_VI vf f_scale(vf a, vf n) { return (vf)_mm512_scalef_ps((__m512)a, (__m512)n); }
+TT_VI vf f_scale_normal(vf a, vf n) { return f_scale(a, n); }
 // table[i mod 16]
 TT_VI vf f_table(const float* table, vi i) {
   return (vf)_mm512_permutexvar_ps((__m512i)i, _mm512_loadu_ps(table));
