@@ -1,6 +1,7 @@
 // Plans and runs matrix products. Two paths, with equal results:
 //  - tiles: C in tiles of at most 504 x 512; a task packs A of its tile, TT_GEMM_KC of k at a time, and
-//    walks it with the register-tiled kernel. B is packed once for all tasks, or by each of them;
+//    walks it with the register-tiled kernel. B is packed once for all tasks, or by each of them. Tasks of
+//    half of the columns are neighbours, so that a thread multiplies what it has packed (P7 of the pool);
 //  - few: A (or, transposed, B) of at most 8 rows: the other operand is read once, in memory order, as it is.
 // The plan depends on the shape and dtypes alone, but for the choice between operands that `few` can stream
 // and not.
@@ -116,7 +117,7 @@ void tt_gemm_tasks(tt_pool_t* pool, size_t count, tt_gemm_task_fn_t fn, void* se
 }
 
 // ---- plans ---------------------------------------------------------------------------------------
-enum { kMaxTileM = 504, kMaxTileN = 512, kFewMinWork = 4096, kMcPanels = 12 };
+enum { kMaxTileM = 504, kMaxTileN = 512, kHalves = 256, kFewMinWork = 4096, kMcPanels = 12 };
 static const double kSerialFlops = 1.5e6;  // less is done before a second thread is awake
 static const double kTaskFlops = 4e6;
 static const double kSharedBytes = 64e6;  // B past this is packed by tasks, a part at a time
@@ -194,11 +195,16 @@ static void plan_tiles(plan_t* p) {
   const double flops = 2.0 * (double)g->m * (double)g->n * (double)TT_MAX(g->k, 1);
   int64_t mt = ceil_div(g->m, kMaxTileM), nt = ceil_div(g->n, kMaxTileN * 4 / (int64_t)p->acc_bytes);
   const bool can_share = p->batch == 1 && (double)g->n * (double)g->k * (double)p->acc_bytes <= kSharedBytes;
+  // columns for each of two threads: cores without a common cache then exchange no packed B
+  if (can_share && g->n >= kHalves && flops >= 1e8) nt = round_up(nt, 2);
   for (;;) {
     p->tm = round_up(ceil_div(g->m, mt), p->kernel->mr);
     p->tn = round_up(ceil_div(g->n, nt), p->kernel->nr);
-    if (p->batch * mt * nt >= 8 || flops / (double)(mt * nt) < 2 * kTaskFlops) break;
-    if ((can_share ? p->tm > 8 * p->kernel->mr : p->tm >= p->tn) && p->tm > 2 * p->kernel->mr) mt *= 2;
+    const bool split_m = can_share ? p->tm > 8 * p->kernel->mr : p->tm >= p->tn && p->tm > 2 * p->kernel->mr;
+    // rows of tiles cost nothing where B is shared: more of them even out CPUs of different speeds
+    if (p->batch * mt * nt >= (can_share && split_m ? 16 : 8) || flops / (double)(mt * nt) < 2 * kTaskFlops)
+      break;
+    if (split_m) mt *= 2;
     else if (p->tn > p->kernel->nr) nt *= 2;
     else break;
   }
@@ -507,9 +513,8 @@ static void shared_task(void* self, size_t slot, size_t task) {
   run_t* r = self;
   const plan_t* p = &r->plan;
   const tt_gemm_t* g = &p->g;
-  const int64_t nr = p->kernel->nr, eb = (int64_t)p->element_bytes,
-                parts = ceil_div(g->n, kSharedPanels * nr);
-  const int64_t k = (int64_t)task / parts * p->kc, n = (int64_t)task % parts * kSharedPanels * nr,
+  const int64_t nr = p->kernel->nr, eb = (int64_t)p->element_bytes, chunks = ceil_div(g->k, p->kc);
+  const int64_t k = (int64_t)task % chunks * p->kc, n = (int64_t)task / chunks * kSharedPanels * nr,
                 depth = TT_MIN(g->k - k, p->kc);
   pack_b(p, (const char*)g->b + (k * g->b_rs + n * g->b_cs) * eb, depth, TT_MIN(kSharedPanels * nr, g->n - n),
          r->scratch + (k * round_up(g->n, nr) + n * depth) * (int64_t)p->acc_bytes);
@@ -519,10 +524,9 @@ static void task_run(void* self, size_t slot_index, size_t task) {
   run_t* r = self;
   const plan_t* p = &r->plan;
   char* slot = r->scratch + p->shared_bytes + slot_index * p->slot_bytes;
-  int64_t rest = (int64_t)task;
-  const int64_t ni = rest % p->n_tiles;
-  rest /= p->n_tiles;
-  const int64_t mi = rest % p->m_tiles, first = rest / p->m_tiles * p->group;
+  const int64_t tiles = p->m_tiles * p->n_tiles, first = (int64_t)task / tiles * p->group;
+  int64_t mi, ni;
+  tt_gemm_tile_at((int64_t)task % tiles, p->m_tiles, p->n_tiles, &mi, &ni);
   if (p->few && p->parts > 1) {
     few_part(p, r->scratch, slot, mi, ni);
     return;

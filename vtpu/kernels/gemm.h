@@ -74,4 +74,15 @@ tt_gemm_pack_fn_t tt_gemm_pack(tt_dtype_t dtype);  // of the current ISA; NULL o
 typedef void (*tt_gemm_task_fn_t)(void* self, size_t slot, size_t task);
 void tt_gemm_tasks(tt_pool_t* pool, size_t count, tt_gemm_task_fn_t fn, void* self);
 
+// The order of the tiles of C: one half of the columns after the other, rows by rows within. Each of two
+// threads then has columns of B to itself, and the rows of A that it reads are used for several tiles.
+static inline void tt_gemm_tile_at(int64_t index, int64_t m_tiles, int64_t n_tiles, int64_t* out_m,
+                                   int64_t* out_n) {
+  const int64_t half = (n_tiles + 1) / 2, first = index < m_tiles * half ? 0 : half;
+  const int64_t wide = first ? n_tiles - half : half;
+  index -= m_tiles * first;
+  *out_m = index / wide;
+  *out_n = first + index % wide;
+}
+
 #endif  // TT_VTPU_KERNELS_GEMM_H_

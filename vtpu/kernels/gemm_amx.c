@@ -88,6 +88,7 @@ static void compute(const call_t* c) {
   else compute_u8(c);
 }
 
+#define OWN_A false
 #define BYTES true
 #define TABLE tt_gemm_tile__amx
 #include "kernels/gemm_tile_impl.h"

@@ -33,6 +33,7 @@ static void compute(const call_t* c) {
   }
 }
 
+#define OWN_A true
 #define BYTES false
 #define TABLE tt_gemm_tile__avx512bf16
 #include "kernels/gemm_tile_impl.h"

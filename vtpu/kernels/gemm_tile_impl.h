@@ -1,11 +1,14 @@
 // Products in tiles of 16 rows by 64 bytes of k; included by gemm_<isa>.c after
-//   static void compute(const call_t* c), which multiplies packed tiles, TABLE, BYTES (bool), BEGIN(), END().
+//   static void compute(const call_t* c), which multiplies packed tiles, TABLE, BYTES (bool), OWN_A (bool),
+//   BEGIN(), END().
 // A tile of A holds 16 rows of 64 bytes of k (32 bf16 or 64 bytes); one of B the same transposed by 4 bytes:
 // [16 groups of k][16 columns][4 bytes]. Both are 1 KB, zero past the edges, in panels of 16 rows or columns
 // that run over k.
 //
-// A and B are packed once for all tasks, unless A has at most 32 rows: then B's elements are used once, and a
-// task packs A and its own columns of B in pieces that stay in L1 and L2.
+// B is packed once for all tasks; tasks of half of the columns are neighbours, so that a thread uses what it
+// has packed (P7 of the pool). A is packed with it or (OWN_A), where multiplying takes so long that this
+// hardly counts, by each task: then threads exchange nothing. If A has at most 32 rows, B's elements are
+// used once: a task packs A and its own columns of B in pieces that stay in L1 and L2.
 #include <string.h>
 
 #include "kernels/gemm_transpose_avx512.h"
@@ -16,8 +19,9 @@ enum {
   kChunk = 16,
   kThin = 32,
   kThinColumns = 128,
-  kTileRows = 384,
-  kTileColumns = 384,
+  kTileRows = OWN_A ? 64 : 384,
+  kTileColumns = OWN_A ? 512 : 384,
+  kHalves = 256,  // OWN_A: columns from which there are two tiles, one for each of two threads
   kLongChunk = 32,
   kLongPanels = 4
 };
@@ -55,6 +59,7 @@ static void tile_plan(tile_plan_t* p, const tt_gemm_t* given) {
   p->thin = g->m <= kThin;
   const double flops = 2.0 * (double)g->m * (double)g->n * (double)g->k;
   int64_t mt = ceil_div(g->m, kTileRows), nt = ceil_div(g->n, p->thin ? kThinColumns : kTileColumns);
+  if (OWN_A && !p->thin && p->batch == 1 && g->n >= kHalves) nt = ceil_div(nt, 2) * 2;
   for (;;) {
     p->tm = ceil_div(ceil_div(g->m, mt), 32) * 32;
     p->tn = ceil_div(ceil_div(g->n, nt), 32) * 32;
@@ -69,8 +74,9 @@ static void tile_plan(tile_plan_t* p, const tt_gemm_t* given) {
   p->one_chunk = p->k_tiles <= kChunk;
   p->chunk = ceil_div(p->k_tiles, ceil_div(p->k_tiles, kChunk));
   p->shared_a = p->thin ? 0 : (size_t)(p->batch * p->n_panels * p->k_tiles) * kTile;
-  p->shared_bytes = p->thin ? 0 : p->shared_a + (size_t)(p->batch * p->m_panels * p->k_tiles) * kTile;
-  p->a_bytes = p->thin ? (size_t)(p->m_panels * p->k_tiles) * kTile : 0;
+  p->shared_bytes = p->shared_a;
+  if (!p->thin && !OWN_A) p->shared_bytes += (size_t)(p->batch * p->m_panels * p->k_tiles) * kTile;
+  p->a_bytes = (size_t)(p->thin ? p->m_panels * p->k_tiles : OWN_A ? p->tm / 16 * p->chunk : 0) * kTile;
   p->b_bytes = p->thin ? (size_t)TT_MAX(p->tn / 16 * TT_MIN(p->k_tiles, kChunk),
                                         kLongPanels * TT_MIN(p->k_tiles, kLongChunk)) *
                              kTile
@@ -205,13 +211,16 @@ static void offsets(const tile_plan_t* p, int64_t index, int64_t* a, int64_t* b,
     *c += x * g->c_batch[i];
   }
 }
+static int64_t pack_groups(const tile_plan_t* p) {
+  return ceil_div(p->n_panels, 8) + (OWN_A ? 0 : ceil_div(p->m_panels, 8));
+}
 // Panels of B, then of A, eight a task.
 static void pack_task(void* self, size_t slot, size_t task) {
   (void)slot;
   tile_run_t* r = self;
   const tile_plan_t* p = &r->p;
   const tt_gemm_t* g = &p->g;
-  const int64_t b_groups = ceil_div(p->n_panels, 8), groups = b_groups + ceil_div(p->m_panels, 8);
+  const int64_t b_groups = ceil_div(p->n_panels, 8), groups = pack_groups(p);
   const int64_t batch = (int64_t)task / groups;
   int64_t group = (int64_t)task % groups, a, b, c;
   offsets(p, batch, &a, &b, &c);
@@ -318,10 +327,11 @@ static void tile_task(void* self, size_t slot_index, size_t task) {
   tile_run_t* r = self;
   const tile_plan_t* p = &r->p;
   const tt_gemm_t* g = &p->g;
-  int64_t rest = (int64_t)task;
-  const int64_t n0 = rest % p->n_tiles * p->tn;
-  rest /= p->n_tiles;
-  const int64_t m0 = rest % p->m_tiles * p->tm, batch = rest / p->m_tiles;
+  const int64_t tiles = p->m_tiles * p->n_tiles, batch = (int64_t)task / tiles;
+  int64_t m0, n0;
+  tt_gemm_tile_at((int64_t)task % tiles, p->m_tiles, p->n_tiles, &m0, &n0);
+  m0 *= p->tm;
+  n0 *= p->tn;
   const int64_t rows = TT_MIN(p->tm, g->m - m0), cols = TT_MIN(p->tn, g->n - n0),
                 cb = g->c_dtype == TT_DTYPE_BF16 ? 2 : 4;
   char* slot = r->scratch + p->shared_bytes + slot_index * p->slot_bytes;
@@ -332,12 +342,20 @@ static void tile_task(void* self, size_t slot_index, size_t task) {
   BEGIN();
   if (!p->thin) {
     for (int64_t kt = 0; kt < p->k_tiles; kt += p->chunk) {
+      const int64_t tiles = TT_MIN(p->chunk, p->k_tiles - kt), k = kt * p->per_tile;
+      for (int64_t i = 0; OWN_A && i < rows; i += 16) {
+        (p->eb == 2 ? pack_a2 : pack_a1)(slot + i / 16 * tiles * kTile,
+                                         (const char*)g->a + (a + (m0 + i) * g->a_rs + k * g->a_cs) * p->eb,
+                                         g->a_rs * p->eb, g->a_cs * p->eb, TT_MIN(16, rows - i),
+                                         TT_MIN(tiles * p->per_tile, g->k - k));
+      }
       const block_t x = {
-          .a = r->scratch + p->shared_a + ((batch * p->m_panels + m0 / 16) * p->k_tiles + kt) * kTile,
+          .a = OWN_A ? slot
+                     : r->scratch + p->shared_a + ((batch * p->m_panels + m0 / 16) * p->k_tiles + kt) * kTile,
           .b = r->scratch + ((batch * p->n_panels + n0 / 16) * p->k_tiles + kt) * kTile,
-          .a_panel = p->k_tiles * kTile,
+          .a_panel = (OWN_A ? tiles : p->k_tiles) * kTile,
           .b_panel = p->k_tiles * kTile,
-          .tiles = TT_MIN(p->chunk, p->k_tiles - kt),
+          .tiles = tiles,
           .rows = rows,
           .cols = cols,
           .keep = !p->one_chunk,
@@ -398,8 +416,7 @@ static void tile_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
   else own->epilogue = NULL;
   if (r.p.serial) pool = NULL;
   if (!r.p.thin)
-    tt_gemm_tasks(pool, (size_t)(r.p.batch * (ceil_div(r.p.n_panels, 8) + ceil_div(r.p.m_panels, 8))),
-                  pack_task, &r);
+    tt_gemm_tasks(pool, (size_t)(r.p.batch * pack_groups(&r.p)), pack_task, &r);
   tt_gemm_tasks(pool, (size_t)(r.p.batch * r.p.m_tiles * r.p.n_tiles), tile_task, &r);
 }
 
