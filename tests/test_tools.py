@@ -1,7 +1,9 @@
 """tt-run and tt-doctor from the command line, against NumPy."""
 import os
 import pathlib
+import re
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -96,3 +98,32 @@ def test_doctor():
         assert part in done.stdout
     assert run("--no-plugin", tool="tt-doctor").returncode == 0
     assert run("--plugin", "none.so", tool="tt-doctor").returncode == 1
+
+
+ANOTHER_BUILD = """
+import warnings
+import torch
+with warnings.catch_warnings(record=True) as seen:
+    warnings.simplefilter("always")
+    y = torch.ones(3, device="tpu") + torch.arange(3.0, device="tpu").cumsum(0)
+assert y.tolist() == [1.0, 2.0, 4.0]
+found = [str(w.message) for w in seen if "of another build" in str(w.message)]
+assert len(found) == 1, [str(w.message) for w in seen]
+print("warned once")
+"""
+
+
+def test_a_virtual_tpu_of_another_build_is_named(tmp_path):
+    """The build's identity stands in the library; another one makes its programs foreign to the core."""
+    data = (BUILD / "libvtpu.so").read_bytes()
+    places = list(re.finditer(rb"([0-9a-f]{64}) \d+\.\d+", data))
+    assert len(places) == 1
+    at = places[0].start()
+    other = tmp_path / "libvtpu.so"
+    other.write_bytes(data[:at] + (b"0" if data[at:at + 1] != b"0" else b"1") + data[at + 1:])
+    done = run("--plugin", other, tool="tt-doctor")
+    assert "another build: sent as text" in done.stdout and "problem:" in done.stdout, done.stdout + done.stderr
+    assert "problem:" not in run("--plugin", BUILD / "libvtpu.so", tool="tt-doctor").stdout
+    done = subprocess.run([sys.executable, "-c", ANOTHER_BUILD], capture_output=True, text=True, timeout=300,
+                          env={**os.environ, "TORCH_TPU_PLUGIN": str(other)})
+    assert done.returncode == 0 and "warned once" in done.stdout, done.stdout + done.stderr

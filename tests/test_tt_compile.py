@@ -76,11 +76,20 @@ def test_vtpu(programs):
     memory = first["memory"]
     assert memory["arguments"] == 2 * BYTES + 4 * 128 * 128 and memory["outputs"] == 2 * BYTES and memory["aliased"] == BYTES
     assert first["flops"] >= 2 * 256 * 128 * 128
+    assert first["aliases"] == [[1, 2]] and first["collectives"] == {}
     assert (programs / "dot.pjrt").stat().st_size == first["serialized_bytes"] > 0
     assert bad["status"] == "error" and bad["code"] == "INVALID_ARGUMENT" and "1:9" in bad["error"]
     assert unbounded["code"] == "INVALID_ARGUMENT" and "without a bound" in unbounded["error"]
     assert missing["code"] == "NOT_FOUND" and "none.mlir" in missing["error"]
     assert again["status"] == "compiled"
+
+
+def test_vtpu_collectives(programs):
+    done = run("--plugin", "vtpu", "--topology", "v5e:2x2", "--replicas", 4, "--report", programs / "out.json", programs / "ar.mlir")
+    assert done.returncode == 0, done.stderr
+    report = json.loads((programs / "out.json").read_text())
+    assert report["collectives"] == {"all-reduce": 1} and report["aliases"] == []
+    assert "collectives   all-reduce x 1" in done.stdout
 
 
 def test_text_report(programs):

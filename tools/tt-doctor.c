@@ -74,6 +74,10 @@ static int print_plugin(const char* path) {
       bool same = strcmp(fingerprint, tt_rt_ir_fingerprint()) == 0;
       printf("program format:   %s (%s)\n", fingerprint,
              same ? "handed over in memory" : "another build: sent as text");
+      if (!same) {
+        printf("problem:          the plugin is a virtual TPU of another build than this core: threads, profiles\n"
+               "                  and programs handed over in memory do not work. Build or install both anew.\n");
+      }
     } else {
       printf("program format:   StableHLO text\n");
     }

@@ -440,6 +440,11 @@ void tt_set_warn(tt_warn_t warn) {
   atomic_store_explicit(&warn_callback, warn, memory_order_release);
 }
 
+void tt_warn(const char* message) {
+  tt_warn_t warn = atomic_load_explicit(&warn_callback, memory_order_acquire);
+  if (warn) warn(message);
+}
+
 static tt_status_t execute(tt_frame_t* frame, tt_result_t* results, uint32_t capacity, uint32_t* out_count,
                            const char** out_warning) {
   const tt_call_t* call = frame->call;
@@ -483,10 +488,7 @@ tt_status_t tt_call_execute(const tt_call_t* call, tt_result_t* results, uint32_
   tt_status_t status = tt_frame_gather_call(frame, call);
   if (tt_status_is_ok(status)) status = execute(frame, results, capacity, out_count, &warning);
   tt_frame_end(frame);
-  if (TT_UNLIKELY(warning != NULL)) {
-    tt_warn_t warn = atomic_load_explicit(&warn_callback, memory_order_acquire);
-    if (warn) warn(warning);
-  }
+  if (TT_UNLIKELY(warning != NULL)) tt_warn(warning);
   if (TT_UNLIKELY(!tt_status_is_ok(status))) status = tt_describe_error(status, call);
   return status;
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "eager/call.h"
 #include "eager/executable.h"
 #include "eager/scalar.h"
 #include "eager/stream.h"
@@ -189,17 +190,31 @@ static tt_status_t open_engine(tt_engine_t** out) {
   return TT_OK_STATUS;
 }
 
+// A virtual TPU that this core was not built with works, as any plugin does, without what the two share.
+static void warn_of_another_build(const tt_rt_plugin_t* plugin) {
+  const char* fingerprint = tt_rt_plugin_ir_fingerprint(plugin);
+  if (!fingerprint[0] || strcmp(fingerprint, tt_rt_ir_fingerprint()) == 0) return;
+  char text[1024];
+  snprintf(text, sizeof(text),
+           "the virtual TPU %.600s is of another build than torch_tpu (%s, not %s): torch's thread count, profiles "
+           "and programs handed over in memory do not reach it. Build or install both anew",
+           tt_rt_plugin_path(plugin), fingerprint, tt_rt_ir_fingerprint());
+  tt_warn(text);
+}
+
 tt_status_t tt_engine_open_slow(tt_engine_t** out_engine) {
   *out_engine = NULL;
   if (tt_is_forked_child() && tt_engine_any()) return fork_error();
   lock_opening();
+  bool is_new = false;
   tt_status_t status = TT_OK_STATUS;
   tt_engine_t* engine = atomic_load_explicit(&tt_engine_open_, memory_order_acquire);
   if (!engine && is_shut_down) {
     status = tt_status_create(TT_FAILED_PRECONDITION, "the tpu backend was shut down");
   } else if (!engine) {
     status = open_engine(&engine);
-    if (tt_status_is_ok(status)) {
+    is_new = tt_status_is_ok(status);
+    if (is_new) {
       tt_fork_guard_initialize();   // only now: a child forked before may open an engine of its own (N3)
       // release: pairs with the acquire of tt_engine_get
       atomic_store_explicit(&ever_open, engine, memory_order_release);
@@ -208,6 +223,7 @@ tt_status_t tt_engine_open_slow(tt_engine_t** out_engine) {
   }
   tt_mutex_unlock(&opening);
   *out_engine = engine;
+  if (is_new) warn_of_another_build(engine->plugin);
   return status;
 }
 

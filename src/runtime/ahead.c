@@ -136,6 +136,22 @@ static bool named(const PJRT_NamedValue* value, const char* name) {
   return value->name_size == strlen(name) && memcmp(value->name, name, value->name_size) == 0;
 }
 
+// vtpu has no program in another's format: it lists pairs (result, parameter).
+static tt_status_t read_aliases(const PJRT_NamedValue* value, tt_rt_ahead_t* out) {
+  size_t count = value->value_size / 2;
+  void* block = NULL;
+  TT_RETURN_IF_ERROR(tt_alloc_array(count ? count : 1, sizeof(tt_rt_alias_t), &block));
+  tt_free(out->aliases);
+  out->aliases = block;
+  out->alias_count = out->alias_capacity = count;
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t* pair = value->int64_array_value + 2 * i;
+    out->aliases[i] = (tt_rt_alias_t){.output = pair[0], .parameter = pair[1]};
+  }
+  out->has_program = true;
+  return TT_OK_STATUS;
+}
+
 static tt_status_t read_costs(const tt_rt_plugin_t* plugin, PJRT_Executable* executable, tt_rt_ahead_t* out) {
   TT_RT_ARGS(Executable_GetCostAnalysis, args);
   args.executable = executable;
@@ -144,6 +160,10 @@ static tt_status_t read_costs(const tt_rt_plugin_t* plugin, PJRT_Executable* exe
   for (size_t i = 0; known && i < args.num_properties; ++i) {
     const PJRT_NamedValue* value = &args.properties[i];
     double number;
+    if (value->type == PJRT_NamedValue_kInt64List && named(value, "aliases"))
+      TT_RETURN_IF_ERROR(read_aliases(value, out));
+    for (int k = 0; value->type == PJRT_NamedValue_kInt64 && k < TT_RT_COLLECTIVE_COUNT; ++k)
+      if (named(value, collective_names[k])) out->collectives[k] = value->int64_value;
     if (value->type == PJRT_NamedValue_kFloat) number = value->float_value;
     else if (value->type == PJRT_NamedValue_kInt64) number = (double)value->int64_value;
     else continue;

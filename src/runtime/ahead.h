@@ -37,7 +37,7 @@ typedef struct tt_rt_ahead_s {
   // bytes of device memory; -1: the plugin does not say
   int64_t argument_bytes, output_bytes, alias_bytes, temp_bytes, code_bytes, peak_bytes;
   double flops, accessed_bytes;       // -1: the plugin does not say
-  bool has_program;                   // the two below are read from the compiler's own optimised program
+  bool has_program;                   // the two below are known: of the optimised program, or as vtpu tells them
   tt_rt_alias_t* aliases;
   size_t alias_count, alias_capacity;
   int64_t collectives[TT_RT_COLLECTIVE_COUNT];

@@ -60,7 +60,7 @@ PJRT_Event* tt_api_event_done(tt_status_t error);
 
 // ---- topology ----------------------------------------------------------------------------------
 typedef struct tt_api_attributes_s {      // named values with their storage
-  PJRT_NamedValue values[10];
+  PJRT_NamedValue values[16];
   size_t count;
   int64_t lists[2][4];
 } tt_api_attributes_t;
@@ -99,6 +99,8 @@ void tt_api_attribute_float(tt_api_attributes_t* list, const char* name, float v
 void tt_api_attribute_text(tt_api_attributes_t* list, const char* name, const char* text);   // text is kept
 void tt_api_attribute_ints(tt_api_attributes_t* list, const char* name, size_t slot, size_t count,
                            const int64_t* values);  // copied into lists[slot]
+void tt_api_attribute_lent(tt_api_attributes_t* list, const char* name, size_t count,
+                           const int64_t* values);  // kept
 
 // ---- client, devices, memories -----------------------------------------------------------------
 struct PJRT_Memory {

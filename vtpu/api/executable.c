@@ -63,7 +63,7 @@ static tt_status_t executable_of_plan(tt_plan_t* plan, const char* name, int num
   size_t results = info->result_count, kinds = TT_MAX(info->parameter_count, results), extents = 0;
   for (size_t i = 0; i < results; ++i) extents += info->results[i].rank;
   // one block: the struct, then arrays by falling alignment
-  size_t bytes = sizeof(PJRT_Executable) + extents * sizeof(int64_t) + results * sizeof(size_t) +
+  size_t bytes = sizeof(PJRT_Executable) + (extents + 2 * results) * sizeof(int64_t) + results * sizeof(size_t) +
                  kinds * (sizeof(char*) + sizeof(size_t)) + results * sizeof(PJRT_Buffer_Type) +
                  options_size + strlen(name) + 1;
   void* memory;
@@ -81,6 +81,8 @@ static tt_status_t executable_of_plan(tt_plan_t* plan, const char* name, int num
   char* at = (char*)(executable + 1);
   executable->output_dims = (int64_t*)at;
   at += extents * sizeof(int64_t);
+  int64_t* aliases = (int64_t*)at;
+  at += 2 * results * sizeof(int64_t);
   executable->output_ranks = (size_t*)at;
   at += results * sizeof(size_t);
   executable->memory_kinds = (const char**)at;
@@ -111,6 +113,20 @@ static tt_status_t executable_of_plan(tt_plan_t* plan, const char* name, int num
   tt_api_attribute_int(&executable->costs, "constant_bytes", info->constant_bytes);
   tt_api_attribute_int(&executable->costs, "plan_bytes", info->plan_bytes);
   tt_api_attribute_int(&executable->costs, "steps", (int64_t)info->step_count);
+  // What tt-compile reads from the optimised program of other compilers: pairs (result, parameter), and
+  // collectives by kind, in the order of the plan.
+  static const char* const collectives[TT_PLAN_COLLECTIVES] = {
+      "all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute", "collective-broadcast"};
+  size_t alias_count = 0;
+  for (size_t i = 0; i < results; ++i) {
+    if (info->results[i].alias < 0) continue;
+    aliases[alias_count++] = (int64_t)i;
+    aliases[alias_count++] = info->results[i].alias;
+  }
+  tt_api_attribute_lent(&executable->costs, "aliases", alias_count, aliases);
+  for (int k = 0; k < TT_PLAN_COLLECTIVES; ++k) {
+    if (info->collectives[k]) tt_api_attribute_int(&executable->costs, collectives[k], info->collectives[k]);
+  }
   *out_executable = executable;
   return TT_OK_STATUS;
 }

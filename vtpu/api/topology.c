@@ -62,6 +62,13 @@ void tt_api_attribute_ints(tt_api_attributes_t* list, const char* name, size_t s
   value->int64_array_value = list->lists[slot];
   value->value_size = count;
 }
+void tt_api_attribute_lent(tt_api_attributes_t* list, const char* name, size_t count, const int64_t* values) {
+  PJRT_NamedValue* value = next_attribute(list, name);
+  if (!value) return;
+  value->type = PJRT_NamedValue_kInt64List;
+  value->int64_array_value = values;
+  value->value_size = count;
+}
 
 // ---- creation ----------------------------------------------------------------------------------
 static void describe_device(const PJRT_TopologyDescription* topology, int id,

@@ -47,6 +47,17 @@ void* tc_lane_resolve(pd_lane_t lane) {
   }
 }
 
+_Static_assert(TT_PLAN_COLLECTIVES == PD_C_KINDS, "plan.h lists the kinds");
+static void count_collectives(const tt_plan_t* plan, int64_t* counts) {
+  for (uint32_t b = 0; plan->header->collective_count && b < plan->header->block_count; ++b) {
+    const pd_step_t* steps = tt_plan_steps(plan, b);
+    for (uint32_t i = 0; i < plan->blocks[b].step_count; ++i) {
+      if (steps[i].kind != PD_S_COLLECTIVE) continue;
+      ++counts[PD_AT(plan->bytes, steps[i].data_at, pd_collective_step_t)->kind];
+    }
+  }
+}
+
 static void find_fast(tt_plan_t* plan) {
   const pd_header_t* h = plan->header;
   if (h->block_count != 1 || plan->blocks[0].step_count != 1 || h->result_count != 1 || h->temp_bytes || h->collective_count) return;
@@ -131,6 +142,7 @@ tt_status_t tt_plan_load(void* bytes, size_t size, bool trusted, tt_plan_t** out
                                 .bytes_accessed = h->bytes_accessed, .has_collectives = h->collective_count > 0,
                                 .is_tiny = (h->flags & PD_FLAG_TINY) != 0};
   if (tt_status_is_ok(status)) {
+    count_collectives(plan, plan->info.collectives);
     find_fast(plan);
     *out_plan = plan;
     return TT_OK_STATUS;

@@ -37,6 +37,9 @@ typedef struct tt_plan_value_s {      // a parameter or result
   int32_t alias;                      // result: parameter it may take over, or -1; parameter: result or -1
 } tt_plan_value_t;
 
+// all-reduce, all-gather, reduce-scatter, all-to-all, collective-permute, collective-broadcast
+#define TT_PLAN_COLLECTIVES 6
+
 typedef struct tt_plan_info_s {
   size_t parameter_count, result_count;
   const tt_plan_value_t *parameters, *results;
@@ -44,6 +47,7 @@ typedef struct tt_plan_info_s {
   size_t step_count;
   double flops, bytes_accessed;       // estimates for cost analysis
   bool has_collectives;
+  int64_t collectives[TT_PLAN_COLLECTIVES];   // steps by kind, those of a loop's body once
   bool is_tiny;                       // a few microseconds of work: run inline
 } tt_plan_info_t;
 

@@ -78,6 +78,7 @@ static tt_status_t run_op(tt_exec_t* e, const pd_op_t* op) {
   void* scratch = op->scratch == PD_NONE ? NULL : e->bases[op->scratch];
   void* own = NULL;
   int threads = tt_pool_threads(e->pool);
+  int limit = tt_pool_limit_get();
   bool fewer = false;
   if (kernel->scratch_bytes && (uint32_t)threads > plan->header->threads) {   // the pool has grown since
     size_t bytes = kernel->scratch_bytes(blob, threads, tensors, op->operand_count, tensors + op->operand_count, op->result_count);
@@ -96,7 +97,7 @@ static tt_status_t run_op(tt_exec_t* e, const pd_op_t* op) {
                     .region_scratch_bytes = region_scratch, .region_max_lanes = PD_REGION_LANES};
   tt_status_t status = kernel->run(&env, blob, tensors, op->operand_count, tensors + op->operand_count, op->result_count);
   tt_free(own);
-  if (fewer) tt_pool_limit(threads < tt_pool_size(e->pool) ? threads : 0);
+  if (fewer) tt_pool_limit(limit);
   if (loop && !epilogue.taken && tt_status_is_ok(status)) tt_loop_run(plan, e->bases, loop, e->pool);
   return status;
 }

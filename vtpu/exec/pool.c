@@ -77,6 +77,7 @@ tt_pool_t* tt_pool_get(void) {
 
 int tt_pool_size(const tt_pool_t* pool) { return __atomic_load_n(&pool->threads, __ATOMIC_RELAXED); }
 void tt_pool_limit(int threads) { this_thread.limit = TT_MAX(threads, 0); }
+int tt_pool_limit_get(void) { return this_thread.limit; }
 int tt_pool_threads(const tt_pool_t* pool) {
   int size = tt_pool_size(pool), limit = this_thread.limit;
   return limit && limit < size ? limit : size;

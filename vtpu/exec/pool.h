@@ -26,6 +26,7 @@ int tt_pool_size(const tt_pool_t* pool);      // threads of the pool, including 
 void tt_pool_set_threads(tt_pool_t* pool, int threads);  // its size, 1..64
 // At most `threads` threads, itself included, take part in this thread's later jobs; below 1: no limit.
 void tt_pool_limit(int threads);
+int tt_pool_limit_get(void);                  // as set, 0: none
 int tt_pool_threads(const tt_pool_t* pool);   // of a job of this thread: the size, or less by its limit
 // Runs fn(self, 0..count-1). `count` should be a few times the thread count at most for big work: each thread
 // starts with an equal part of adjacent indices and helps the others when it is done. Order indices so that

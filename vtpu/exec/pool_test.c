@@ -153,6 +153,7 @@ TT_TEST(pool, limit_holds_for_its_thread_p6) {
   for (int limit = 1; limit <= 3; ++limit) {
     tt_pool_limit(limit);
     TT_EXPECT_EQ(tt_pool_threads(pool), limit);
+    TT_EXPECT_EQ(tt_pool_limit_get(), limit);
     TT_EXPECT_EQ(tt_pool_size(pool), 4);
     for (int repeat = 0; repeat < 3; ++repeat) {
       tt_pool_run(pool, 64, note_thread, &who);
@@ -166,7 +167,9 @@ TT_TEST(pool, limit_holds_for_its_thread_p6) {
   TT_EXPECT_EQ((int)(intptr_t)threads, 4);
   tt_pool_limit(9);
   TT_EXPECT_EQ(tt_pool_threads(pool), 4);
+  TT_EXPECT_EQ(tt_pool_limit_get(), 9);   // more than the pool has today
   tt_pool_limit(0);
+  TT_EXPECT_EQ(tt_pool_limit_get(), 0);
   TT_EXPECT_EQ(tt_pool_threads(pool), 4);
   tt_pool_run(pool, 64, note_thread, &who);
   TT_EXPECT(distinct(&who, 64) > 1);
