@@ -12,13 +12,13 @@ static void TT_K(copy)(void* out, const void* x, size_t bytes, const char* const
   char* to = out;
   const char* from = x;
   size_t head = TT_MIN((size_t)(-(uintptr_t)to & 63), bytes);
-  memcpy(to, from, head);
+  if (head) memcpy(to, from, head);
   size_t i = head;
   for (; i + 64 <= bytes; i += 64) {
     for (size_t k = 0; k < count; ++k) _mm_prefetch(next[k] + i, _MM_HINT_T0);
     TT_STREAM_LINE(to + i, from + i);
   }
-  memcpy(to + i, from + i, bytes - i);
+  if (i < bytes) memcpy(to + i, from + i, bytes - i);
 }
 static void TT_K(end)(void) { _mm_sfence(); }
 
