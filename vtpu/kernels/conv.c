@@ -402,9 +402,10 @@ static void finished(const job_t* j, const block_t* b, int64_t first, int64_t ro
 static void gemm_task(void* self, size_t slot, size_t task) {
   const job_t* j = self;
   const tt_conv_plan_t* p = j->p;
-  const int64_t oc_block = (int64_t)task % p->oc_blocks, rest = (int64_t)task / p->oc_blocks;
-  const int64_t block = rest % j->blocks, g = rest / j->blocks % p->groups,
-                split = rest / j->blocks / p->groups;
+  const int64_t tasks = p->oc_blocks * j->blocks, rest = (int64_t)task / tasks, at = (int64_t)task % tasks;
+  const int64_t oc_block = p->oc_outer ? at / j->blocks : at % p->oc_blocks;
+  const int64_t block = p->oc_outer ? at % j->blocks : at / p->oc_blocks;
+  const int64_t g = rest % p->groups, split = rest / p->groups;
   const int64_t es = (int64_t)p->acc_bytes, nr = p->nr;
   char* panels = j->scratch + p->slot_at + slot * p->slot_bytes;
   char *tile = panels + p->tile_at, *late = panels + p->a_at;

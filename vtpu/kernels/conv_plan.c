@@ -313,6 +313,8 @@ bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_
       !p->w_in_place && ((long_k && (p->blocks <= 2 || w_bytes > (4 << 20))) ||
                          (once && run_of((int64_t[]){p->ic, p->d[0].ker, p->d[1].ker, p->d[2].ker},
                                          (int64_t[]){p->w_c, p->d[0].ws, p->d[1].ws, p->d[2].ws}) >= 64));
+  // A thread begins with neighbouring tasks: it should share the smaller operand with the others.
+  p->oc_outer = p->kind == TT_CONV_GEMM && !p->pack_late && p->oc * p->k > p->ic * p->columns;
   p->x_at = p->w_in_place || (p->pack_late && !force) ? 0 : w_bytes;
   p->offsets_at = p->x_at + tt_align_up(image_bytes + 64, 64);
   p->part_at = p->offsets_at + (p->kind == TT_CONV_DIRECT ? tt_align_up((size_t)p->k * 8, 64) : 0);

@@ -60,6 +60,7 @@ typedef struct tt_conv_plan_s {
   int64_t kc, k_blocks;
   int64_t nr, block, blocks;  // columns a panel; panels a column block (DIRECT: columns a segment)
   int64_t oc_block, oc_blocks;  // panels of output channels a task
+  bool oc_outer;  // GEMM: tasks of the same output channels are neighbours, not those of the same columns
   int64_t segment, segments;  // DIRECT: adjacent columns of a row, rows' count
   int64_t group_block;  // DIRECT, DOTS: groups a task
   int64_t splits;  // GEMM along k: parts of k, whose sums are added at the end
