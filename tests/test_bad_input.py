@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 import torch
+import torch.nn.functional as F
 from forks import run_forked
 
 
@@ -530,3 +531,40 @@ def test_ops_that_make_missing_kinds():
         lambda t: t.to_mkldnn(),
     ):
         assert "aten::" in message(lambda: make(torch.ones(2, 2, device="tpu")), (NotImplementedError,))
+
+
+HUGE = 1e300
+
+
+def assigned(x, number):
+    x[0] = number
+    return x
+
+
+NUMBERS = {
+    "add alpha": lambda x, m, n: torch.add(x, x, alpha=n), "rsub alpha": lambda x, m, n: torch.rsub(x, x, alpha=n),
+    "addmm beta": lambda x, m, n: torch.addmm(m, m, m, beta=n), "addmv alpha": lambda x, m, n: torch.addmv(x, m, x, alpha=n),
+    "addmv of a 0-d self": lambda x, m, n: torch.addmv(x[0], m, x, beta=n), "addcmul of a 0-d self": lambda x, m, n: torch.addcmul(x[0], x, x, value=n),
+    "addcdiv": lambda x, m, n: torch.addcdiv(x[0], x, x, value=n), "fill": lambda x, m, n: x.clone().fill_(n), "clamp": lambda x, m, n: x.clamp(max=n),
+    "masked_fill": lambda x, m, n: x.masked_fill(x > 0, n), "leaky_relu": lambda x, m, n: F.leaky_relu(-x, n), "index_add": lambda x, m, n: x.index_add(0, torch.tensor([0], device=x.device), x[:1], alpha=n),
+    "scatter": lambda x, m, n: x.scatter(0, torch.tensor([0], device=x.device), n), "full": lambda x, m, n: torch.full((3,), n, device=x.device),
+    # where the CPU computes with the number as a float of its own, or stores what it rounds to
+    "add number": lambda x, m, n: x + n, "mul number": lambda x, m, n: x * n, "item assignment": lambda x, m, n: assigned(x.clone(), n),
+}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_a_number_too_large_for_the_dtype(name):
+    """Refused or computed as on the CPU; and the same call with a fitting number works before and after."""
+    x, m = torch.ones(3), torch.ones(3, 3)
+    tx, tm = x.to("tpu"), m.to("tpu")
+    torch.testing.assert_close(NUMBERS[name](tx, tm, 1.25).cpu(), NUMBERS[name](x, m, 1.25))
+    try:
+        want = NUMBERS[name](x, m, HUGE)
+    except RuntimeError as error:
+        with pytest.raises(RuntimeError, match="value cannot be converted to type float without overflow"):
+            NUMBERS[name](tx, tm, HUGE)
+        assert "value cannot be converted" in str(error)
+    else:
+        torch.testing.assert_close(NUMBERS[name](tx, tm, HUGE).cpu(), want)
+    torch.testing.assert_close(NUMBERS[name](tx, tm, 1.25).cpu(), NUMBERS[name](x, m, 1.25))

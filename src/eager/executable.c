@@ -74,7 +74,8 @@ static tt_status_t scalar_input(tt_frame_t* frame, const tt_param_t* param, uint
       const tt_aten_info_t* info = frame->call ? tt_aten_info(frame->call->op) : NULL;
       const char* op = info ? info->functional[0] ? info->functional : info->inplace : NULL;
       // x[i] = number fills a 0-d view; the CPU stores what the float rounds to.
-      bool stores = frame->view_count && frame->views[0]->rank == 0 && tt_dtype_is_float(param->dtype);
+      bool stores = op && strncmp(op, "fill", 4) == 0 && frame->view_count && frame->views[0]->rank == 0 &&
+                    tt_dtype_is_float(param->dtype);
       if (!stores) TT_RETURN_IF_ERROR(tt_l_scalar_check(op, scalar, param->dtype));
       tt_scalar_encode(scalar, param->dtype, data);
       break;

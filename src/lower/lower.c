@@ -154,7 +154,7 @@ static bool number_fits(double value, tt_dtype_t dtype, range_t range) {
 }
 
 static bool wraps_numbers(const char* op) {
-  static const char* const names[] = {"eq.", "ne.", "lt.", "le.", "gt.", "ge.", "pow", "add.S", "sub.S", "rsub", "mul.", "div.",
+  static const char* const names[] = {"eq.", "ne.", "lt.", "le.", "gt.", "ge.", "pow", "add.S", "sub.S", "rsub.S", "mul.", "div.",
                                       "bitwise_", "remainder", "fmod", "floor_divide", "xlogy", "copysign", "float_power",
                                       "special_", "searchsorted", "bucketize", "__"};
   for (size_t i = 0; op && i < TT_ARRAY_LENGTH(names); ++i) {
