@@ -568,3 +568,14 @@ def test_a_number_too_large_for_the_dtype(name):
     else:
         torch.testing.assert_close(NUMBERS[name](tx, tm, HUGE).cpu(), want)
     torch.testing.assert_close(NUMBERS[name](tx, tm, 1.25).cpu(), NUMBERS[name](x, m, 1.25))
+
+
+@pytest.mark.parametrize("dtype, number", [(torch.float16, 65519.0), (torch.float16, 70000.0), (torch.bfloat16, 1e39)])
+def test_a_number_too_large_for_a_16_bit_float(dtype, number):
+    """Stored rounded by item assignment, refused by fill_: as on the CPU."""
+    x = torch.ones(3, dtype=dtype)
+    assert assigned(x.to("tpu"), number).cpu().equal(assigned(x, number))
+    with pytest.raises(RuntimeError, match="without overflow"):
+        x.to("tpu").fill_(number)
+    with pytest.raises(RuntimeError, match="without overflow"):
+        x.fill_(number)

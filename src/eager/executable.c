@@ -73,9 +73,9 @@ static tt_status_t scalar_input(tt_frame_t* frame, const tt_param_t* param, uint
           frame->scalars ? &frame->scalars[param->index] : &frame->call->args[param->index].scalar;
       const tt_aten_info_t* info = frame->call ? tt_aten_info(frame->call->op) : NULL;
       const char* op = info ? info->functional[0] ? info->functional : info->inplace : NULL;
-      // x[i] = number fills a 0-d view; the CPU stores what the float rounds to.
+      // x[i] = number fills a 0-d view; the CPU stores what the number rounds to in a 16-bit float.
       bool stores = op && strncmp(op, "fill", 4) == 0 && frame->view_count && frame->views[0]->rank == 0 &&
-                    tt_dtype_is_float(param->dtype);
+                    tt_dtype_is_float(param->dtype) && tt_dtype_bytes(param->dtype) == 2;
       if (!stores) TT_RETURN_IF_ERROR(tt_l_scalar_check(op, scalar, param->dtype));
       tt_scalar_encode(scalar, param->dtype, data);
       break;
