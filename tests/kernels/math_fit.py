@@ -102,9 +102,21 @@ def main():
     fit("Sin", series(lambda u: (mp.sin(sq(u)) / sq(u) - 1) / u), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 7, scale=lambda u: u)
     fit("Cos", series(lambda u: (mp.cos(sq(u)) - 1 + u / 2) / u**2), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 7, scale=lambda u: u * u)
     fit("Erf", series(lambda u: mp.erf(sq(u)) / sq(u)), mp.mpf(0), mp.mpf("0.75"), 12, scale=lambda u: mp.mpf("0.9"))
-    for a, terms in ((mp.mpf(4), 22),):
-        lo, hi = (mp.mpf("0.8") - a) / (mp.mpf("0.8") + a), (28 - a) / (28 + a)
-        fit("Erfc", lambda t: mp.exp((a * (1 + t) / (1 - t)) ** 2) * mp.erfc(a * (1 + t) / (1 - t)) * (1 + 2 * (a * (1 + t) / (1 - t))), lo, hi, terms)
+    # exp(a^2) erfc(a) (a + c), t = (a - c) / (a + c); of erf the error is absolute
+    for name, c, low, high, terms, absolute in (("ErfFar", 3, "0.8", 6, 14, True), ("Erfc", 4, "0.8", 28, 22, False)):
+        of = lambda t: c * (1 + t) / (1 - t)
+        scaled = lambda t: mp.exp(of(t) ** 2) * mp.erfc(of(t)) * (of(t) + c)
+        low, high = mp.mpf(low), mp.mpf(high)
+        weight = lambda t: mp.exp(-of(t) ** 2) / (of(t) + c) if absolute else 1 / scaled(t)
+        fit(name, scaled, (low - c) / (low + c), (high - c) / (high + c), terms, scale=weight)
+    fit("Sinh", series(lambda u: (mp.sinh(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("1.0001"), 7, scale=lambda u: u)
+    fit("Asinh", series(lambda u: (mp.asinh(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("0.2502"), 11, scale=lambda u: u)
+    lgamma = series(lambda d: mp.loggamma(2 + d) / d)
+    fit("Lgamma", lgamma, mp.mpf("-0.5001"), mp.mpf("0.5001"), 18, scale=lambda d: 4)
+    # x (lgamma(x) - (x - 1/2) log x + x - log(2 pi) / 2), u = 1 / x^2
+    stirling = lambda x: x * (mp.loggamma(x) - (x - mp.mpf(1) / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2)
+    stirling_of = lambda u: stirling(1 / sq(u)) if u > 1e-10 else mp.mpf(1) / 12 - u / 360 + u * u / 1260
+    fit("Stirling", stirling_of, mp.mpf(0), 1 / mp.mpf("3.499") ** 2, 10, scale=sq)
     # f32
     fit("Exp", series(lambda r: (mp.exp(r) - 1 - r) / r**2), -h, h, 6, False, scale=lambda r: r * r)
     fit("Log", series(lambda f: (mp.log(1 + f) - f + f * f / 2) / f**3), sq(2) / 2 - 1, sq(2) - 1, 8, False, scale=lambda f: f * f)
@@ -123,6 +135,8 @@ def main():
     last = mp.mpf("10.2")
     fit("Erfc", lambda t: erfc_scaled(2 * (1 + t) / (1 - t)), mp.mpf(-1), (last - 2) / (last + 2), 11, False,
         scale=lambda t: 1 / erfc_scaled(2 * (1 + t) / (1 - t)))
+    fit("Lgamma", lgamma, mp.mpf("-0.5001"), mp.mpf("0.5001"), 10, False, scale=lambda d: 4)
+    fit("Stirling", stirling_of, mp.mpf(0), 1 / mp.mpf("3.499") ** 2, 3, False, scale=sq)
     # Of the steps for which 16 entries reach 3.922, from where erf rounds to 1, that with the best roundings in row 0.
     fit_table("Erf", mp.erf, mp.mpf(16595) / 65536, 5)
     fit("LogTail", series(lambda u: (mp.atanh(sq(u)) / sq(u) - 1 - u / 3) / u**2), mp.mpf(0), z, 4, False, scale=lambda u: u * u)

@@ -48,14 +48,46 @@ static const double kErf[] = {
   0x1.565bcd0c2df47p-8, -0x1.c02db3780b3ffp-11, 0x1.f9a312654ef74p-14, -0x1.f4d04f0f9b56dp-17,
   0x1.b9c3bd0a439abp-20, -0x1.5de6283cd6044p-23, 0x1.e618b8d923539p-27, -0x1.dfd0ef174bd44p-31,
 };
-// Erfc: error 5.0e-17 = 2^-54.15
+// Erfc: error 7.93e-17 = 2^-53.49
 static const double kErfc[] = {
-  0x1.3ba5916e9fd7fp+0, -0x1.1df1ad154a28dp-3, 0x1.f7f5df66fd77cp-7, 0x1.16ecefcfa5250p-4,
-  -0x1.9ddb23c3e8e8ap-4, 0x1.7fee004e161bfp-4, -0x1.0fb06dfe4da36p-4, 0x1.3079edf5dd3c0p-5,
-  -0x1.09623883f6bf8p-6, 0x1.49c672c499770p-8, -0x1.8d4a9b45b409fp-11, -0x1.a1df5e69f10cep-13,
-  0x1.3be06022c6f2cp-13, -0x1.99510a15ae93ap-16, -0x1.788dd932f0722p-17, 0x1.7ec731fd047c1p-18,
-  0x1.3cbca32673affp-22, -0x1.b5602d7d5947cp-21, 0x1.33758c08f12d1p-24, 0x1.a675ace2b46b3p-24,
-  -0x1.e6a17246c53fbp-27, -0x1.02ed1cce35cd6p-27,
+  0x1.18932bf08e154p+0, -0x1.f3fe31ecb49bfp-1, 0x1.8be202d26c705p-1, -0x1.14eacb1ad035bp-1,
+  0x1.52cac237101abp-2, -0x1.645fd8a4bab61p-3, 0x1.38dbd2c8e0251p-4, -0x1.b00c052d13defp-6,
+  0x1.908f4725cc226p-8, -0x1.269b4faccdeafp-12, -0x1.dd2845dabb66ap-12, 0x1.72cd85a8e800dp-13,
+  -0x1.e7e7bac510506p-19, -0x1.3c6a2590f448ap-16, 0x1.3b07229abb4a3p-18, 0x1.7d7d0ffc051e9p-20,
+  -0x1.c5e998f13ef65p-21, -0x1.2e38d6d95309bp-24, 0x1.06ecd53b5d29ap-23, -0x1.1870f6101caeep-28,
+  -0x1.cd01c601b8f75p-27, 0x1.2bd765f3787a8p-29,
+};
+// ErfFar: error 3.57e-17 = 2^-54.64
+static const double kErfFar[] = {
+  0x1.12f21ddd9f5ddp+0, -0x1.c44c471baa287p-1, 0x1.2e326945df8a8p-1, -0x1.3deb21416d087p-2,
+  0x1.e995f1170eb62p-4, -0x1.b78993bfd2f06p-6, -0x1.3dd3c408eadf6p-10, 0x1.8dae43df9cbaep-9,
+  -0x1.1f7d088d181a0p-11, -0x1.224862d72e40fp-12, 0x1.c3eac9ad624aep-14, 0x1.0431eb58b2b1fp-15,
+  -0x1.24db7e7fc2a46p-16, -0x1.c536910174315p-18,
+};
+// Sinh: error 1.08e-17 = 2^-56.37
+static const double kSinh[] = {
+  0x1.5555555555555p-3, 0x1.11111111110fdp-7, 0x1.a01a01a01ee7ap-13, 0x1.71de3a4e14331p-19,
+  0x1.ae6460fbb232dp-26, 0x1.611cb2cbad2e9p-33, 0x1.b412579180c3cp-41,
+};
+// Lgamma: error 5.09e-17 = 2^-54.13
+static const double kLgamma[] = {
+  0x1.b0ee6072093cep-2, 0x1.4a34cc4a60fa6p-2, -0x1.13e001a557555p-4, 0x1.51322ac7d8332p-6,
+  -0x1.e404fc21d9354p-8, 0x1.7add6eadfcfbep-9, -0x1.38ac5bfcc5f3dp-10, 0x1.0b36af59562e3p-11,
+  -0x1.d3fd6aa0beb44p-13, 0x1.a127cda119096p-14, -0x1.78d8f6109aa85p-15, 0x1.5808acdee7867p-16,
+  -0x1.3d4d162995bfap-17, 0x1.26210b963f0bap-18, -0x1.08fad3ae6dd1ap-19, 0x1.f0350ad1808a5p-21,
+  -0x1.3806036191a34p-21, 0x1.270bc950a55e5p-22,
+};
+// Stirling: error 3.45e-18 = 2^-58.01
+static const double kStirling[] = {
+  0x1.5555555555554p-4, -0x1.6c16c16bfe729p-9, 0x1.a01a010441dcep-11, -0x1.38131ef81b03fp-11,
+  0x1.b931db7d44b01p-11, -0x1.f396f8e7c1e77p-10, 0x1.8c0a81cfc04aap-8, -0x1.667e181639dd7p-6,
+  0x1.11c8a3cb9a300p-4, -0x1.c660f89bb5474p-4,
+};
+// Asinh: error 5.07e-17 = 2^-54.13
+static const double kAsinh[] = {
+  -0x1.555555555554dp-3, 0x1.333333332f201p-4, -0x1.6db6db6899f1dp-5, 0x1.f1c719eeace50p-6,
+  -0x1.6e8b517f0b1c2p-6, 0x1.1c48b7f14fddfp-6, -0x1.c908be2267f18p-7, 0x1.761dd28e70a7ep-7,
+  -0x1.2933c6ab29b3fp-7, 0x1.8e060b8544b20p-8, -0x1.39952d3f0ce18p-9,
 };
 // Exp: error 5.36e-10 = 2^-30.8
 static const float kFExp[] = {
@@ -157,6 +189,16 @@ static const float kFErfc[] = {
   0x1.058672p+0f, -0x1.5fd388p-1f, 0x1.1e2dd8p-2f, -0x1.2a86e2p-5f,
   -0x1.60592p-6f, 0x1.a82ddap-8f, 0x1.9143bap-9f, -0x1.afb2e6p-11f,
   -0x1.343c4ap-11f, 0x1.4ab93p-15f, 0x1.0d163ep-14f,
+};
+// Lgamma: error 3.32e-8 = 2^-24.84
+static const float kFLgamma[] = {
+  0x1.b0ee6p-2f, 0x1.4a34ccp-2f, -0x1.13dffcp-4f, 0x1.513222p-6f,
+  -0x1.e40f74p-8f, 0x1.7ae702p-9f, -0x1.36dd54p-10f, 0x1.098f38p-11f,
+  -0x1.0a291ap-12f, 0x1.dbf716p-14f,
+};
+// Stirling: error 3.31e-9 = 2^-28.17
+static const float kFStirling[] = {
+  0x1.555554p-4f, -0x1.6bd642p-9f, 0x1.7e14cp-11f,
 };
 
 #endif  // TT_VTPU_KERNELS_MATH_COEFFICIENTS_H_

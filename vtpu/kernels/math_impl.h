@@ -15,6 +15,7 @@
 #define kPiHalfA 0x1.921fb54442d18p+0
 #define kPiHalfB 0x1.1a62633145c07p-54
 #define kPiHalfC -0x1.f1976b7ed8fbcp-110
+#define kHalfLog2Pi 0x1.d67f1c864beb4p-1
 #define kTwoByPi 0x1.45f306dc9c883p-1
 
 // Horner's rule over a constant table; unrolled by the compiler.
@@ -25,6 +26,23 @@ TT_VI vd d_poly(vd u, const double* c, int n) {
 #pragma GCC unroll 32
   for (int i = n - 2; i >= 0; --i) r = d_fma(r, u, d_set(c[i]));
   return r;
+}
+// The same in 2 or 4 interleaved parts: where the chain of a long polynomial is what takes the time
+// (schedulers hold two or three lanes' work at once) and its last bits do not matter.
+#define D_WIDE_POLY(u, table) d_wide_poly(u, table, (int)(sizeof(table) / sizeof((table)[0])))
+TT_VI vd d_spaced_poly(vd u, const double* c, int n, int step) {
+  int last = (n - 1) / step * step;
+  vd r = d_set(c[last]);
+#pragma GCC unroll 32
+  for (int i = last - step; i >= 0; i -= step) r = d_fma(r, u, d_set(c[i]));
+  return r;
+}
+TT_VI vd d_wide_poly(vd u, const double* c, int n) {
+  vd uu = u * u, u4 = uu * uu;
+  if (n < 12) return d_fma(d_spaced_poly(uu, c + 1, n - 1, 2), u, d_spaced_poly(uu, c, n, 2));
+  vd low = d_fma(d_spaced_poly(u4, c + 1, n - 1, 4), u, d_spaced_poly(u4, c, n, 4));
+  vd high = d_fma(d_spaced_poly(u4, c + 3, n - 3, 4), u, d_spaced_poly(u4, c + 2, n - 2, 4));
+  return d_fma(high, uu, low);
 }
 TT_VI vf f_poly(vf u, const float* c, int n) {
   vf r = f_set(c[n - 1]);
@@ -44,8 +62,11 @@ TT_VI vf f_abs(vf a) { return (vf)((vi)a & i_set(INT32_MAX)); }
 TT_VI vf f_copysign(vf a, vf s) { return (vf)(((vi)a & i_set(INT32_MAX)) | ((vi)s & i_set(INT32_MIN))); }
 TT_VI mf f_signed(vf a) { return i_bit((vi)a, INT32_MIN); }
 TT_VI vf f_xorsign(vf a, vf s) { return (vf)((vi)a ^ ((vi)s & i_set(INT32_MIN))); }
-TT_VI vd d_max(vd a, vd b) { return d_sel(d_lt(a, b), b, a); }   // NaN of a stays
-TT_VI vd d_min(vd a, vd b) { return d_sel(d_lt(b, a), b, a); }
+// Is a lane false? Rare values of a function go behind one branch on it; what is computed there has the same
+// bits in the other lanes.
+#define TT_RARE static __attribute__((noinline))
+TT_VI int d_some_not(md m) { return __builtin_expect(dm_bits(m) != (1 << kD) - 1, 0); }
+TT_VI int f_some_not(mf m) { return __builtin_expect(fm_bits(m) != (1 << kF) - 1, 0); }
 
 // Recomputes the lanes of `m` by the scalar function.
 TT_VI vd d_fix(vd r, md m, vd x, double (*f)(double)) {
@@ -78,31 +99,42 @@ TT_VI vd d_fix_2(vd r, md m, vd x, vd y, double (*f)(double, double)) {
 }
 
 // ---- exp ---------------------------------------------------------------------------------------
-// exp(hi + lo); |lo| is tiny against 1.
+// exp(x) = exp(t) 2^n, |t| < 0.347; d_exp_tail: exp(t) - 1
+TT_VI vd d_exp_reduce(vd x, vd* n) {
+  *n = d_rint(x * kLog2E);
+  return d_fnma(*n, d_set(kLn2Low), d_fnma(*n, d_set(kLn2High), x));
+}
+TT_VI vd d_exp_tail(vd t) { return d_fma(t * t, D_WIDE_POLY(t, kExp), t); }
+// exp(hi + lo); |lo| is tiny against 1. The result times 2^n.
+TT_VI vd d_exp_pair(vd x, vd lo, vd* n) {
+  *n = d_rint(x * kLog2E);
+  vd r = d_fnma(*n, d_set(kLn2High), x);
+  vd t = d_fnma(*n, d_set(kLn2Low), r);
+  lo = lo + ((r - t) - *n * kLn2Low);
+  vd q = t * t * D_WIDE_POLY(t, kExp);
+  return d_fma(lo, q + t, q + lo) + t + 1.0;   // exp(t) + lo exp(t)
+}
 TT_VI vd d_exp2parts(vd x, vd lo) {
   // the clamp keeps n in d_scale's range; beyond it the result is 0 or infinity anyway
-  vd clamped = d_min(d_max(x, d_set(-800)), d_set(800));
-  vd n = d_rint(clamped * kLog2E);
-  vd r = d_fnma(n, d_set(kLn2High), clamped);
-  vd t = d_fnma(n, d_set(kLn2Low), r);
-  lo = lo + ((r - t) - n * kLn2Low);
-  vd q = t * t * D_POLY(t, kExp);
-  vd p = d_fma(lo, q + t, q + lo) + t;       // exp(t) - 1 + lo exp(t)
-  return d_scale(p + 1.0, n);
+  vd n, r = d_exp_pair(d_min(d_max(x, d_set(-800)), d_set(800)), lo, &n);
+  return d_scale(r, n);
 }
-TT_VI vd d_exp(vd x) { return d_exp2parts(x, d_set(0)); }
-
-TT_VI vd d_expm1(vd x) {
-  vd clamped = d_min(d_max(x, d_set(-45)), d_set(800));
-  vd n = d_rint(clamped * kLog2E);
-  vd r = d_fnma(n, d_set(kLn2High), clamped);
-  vd t = d_fnma(n, d_set(kLn2Low), r);
-  vd lo = (r - t) - n * kLn2Low;
-  vd p = d_fma(t * t, D_POLY(t, kExp), lo) + t;
-  vd one = d_scale(d_set(1), d_neg(d_min(n, d_set(200))));
-  vd result = d_scale(p + (1.0 - one), n);
-  return d_sel(d_eq(x, d_set(0)), x, result);
+TT_RARE vd d_exp_rare(vd x) {
+  vd n, t = d_exp_reduce(d_min(d_max(x, d_set(-800)), d_set(800)), &n);
+  return d_scale(d_exp_tail(t) + 1.0, n);
 }
+TT_VI vd d_exp(vd x) {
+  if (d_some_not(d_lt(d_abs(x), d_set(708)))) return d_exp_rare(x);
+  vd n, t = d_exp_reduce(x, &n);
+  return d_scale_normal(d_exp_tail(t) + 1.0, n);
+}
+// -45 <= x <= 710
+TT_VI vd d_expm1_core(vd x) {
+  vd n, p = d_exp_tail(d_exp_reduce(x, &n));
+  vd half = (vd)((vl)(n + (0x1.8p52 + 1022)) << 52);   // 2^(n - 1): n reaches 1024
+  return d_sel(d_lt(d_abs(x), d_set(0x1p-60)), x, 2.0 * d_fma(p, half, half - 0.5));
+}
+TT_VI vd d_expm1(vd x) { return d_expm1_core(d_min(d_max(x, d_set(-45)), d_set(710))); }
 
 // ---- log ---------------------------------------------------------------------------------------
 // x = 2^k m, m in [sqrt(1/2), sqrt(2)); x positive and finite, denormals included.
@@ -125,14 +157,36 @@ TT_VI vd d_log_edges(vd r, vd x) {
   r = d_sel(d_eq(x, d_set(0)), d_set(-INFINITY), r);
   return d_sel(dm_or(d_lt(x, d_set(0)), d_nan(x, x)), d_set(NAN), r);
 }
-TT_VI vd d_log(vd x) {
-  vd k, m = d_split(x, &k);
-  vd f = m - 1.0;
+// log(2^k (1 + f)), 1 + f in [sqrt(1/2), sqrt(2))
+TT_VI vd d_log_core(vd f, vd k) {
   vd s = f / (f + 2.0), z = s * s;
   vd h = 0.5 * f * f;
   // log m = f - f^2/2 + s (f^2/2 + z P(z)), so that the rounding of s matters little
-  vd r = s * (h + z * D_POLY(z, kLog));
-  return d_log_edges(d_fma(k, d_set(kLn2High), f - (h - d_fma(k, d_set(kLn2Low), r))), x);
+  vd r = s * (h + z * D_WIDE_POLY(z, kLog));
+  return d_fma(k, d_set(kLn2High), f - (h - d_fma(k, d_set(kLn2Low), r)));
+}
+TT_RARE vd d_log_rare(vd x) {
+  vd k, m = d_split(x, &k);
+  return d_log_edges(d_log_core(m - 1.0, k), x);
+}
+TT_VI vd d_log(vd x) {
+  if (d_some_not(dm_and(d_le(d_set(0x1p-1022), x), d_lt(x, d_set(INFINITY))))) return d_log_rare(x);
+  vd k, m = d_split_normal(x, &k);
+  return d_log_core(m - 1.0, k);
+}
+// log(u + c) + more log 2; u positive and normal, c small against it. u = 1 and a tiny c keep c's relative
+// accuracy.
+TT_VI vd d_log_sum(vd u, vd c, vd more) {
+  vl shifted = (vl)u - 0x3fe6a09e00000000ll;
+  vd k = (vd)((vl)((vu)(shifted + (1024ll << 52)) >> 52) | 0x4330000000000000ll) - (0x1p52 + 1024);
+  vd unit = (vd)(0x3ff0000000000000ll - (shifted & ~0xfffffffffffffll));   // 2^-k; k = 1024: < 0
+  vd m = (vd)((shifted & 0xfffffffffffffll) + 0x3fe6a09e00000000ll);
+  return d_log_core(d_fma(c, d_max(unit, d_set(0)), m - 1.0), k + more);
+}
+// log(1 + w) + more log 2, -1 < w < infinity; the sum's error, w - (u - 1), is exact wherever it matters.
+TT_VI vd d_log1p_core(vd w, vd more) {
+  vd u = w + 1.0;
+  return d_log_sum(u, w - (u - 1.0), more);
 }
 // log x = hi + lo to about 2^-64; positive finite x.
 TT_VI void d_log_pair(vd x, vd* hi, vd* lo) {
@@ -154,12 +208,9 @@ TT_VI void d_log_pair(vd x, vd* hi, vd* lo) {
   *lo = rest - (*hi - sum);
 }
 TT_VI vd d_log1p(vd x) {
-  vd u = x + 1.0, b = u - 1.0;
-  vd c = (1.0 - (u - b)) + (x - b);          // 1 + x = u + c exactly
-  vd r = d_log(u) + c / u;
-  r = d_sel(d_lt(d_abs(x), d_set(0x1p-54)), x, r);
-  r = d_sel(d_eq(x, d_set(INFINITY)), x, r);
-  return d_sel(d_eq(x, d_set(-1)), d_set(-INFINITY), r);
+  vd r = d_log1p_core(x, d_set(0));
+  r = d_sel(d_lt(d_set(-1), x), r, d_sel(d_eq(x, d_set(-1)), d_set(-INFINITY), d_set(NAN)));
+  return d_sel(dm_or(d_eq(x, d_set(0)), d_eq(x, d_set(INFINITY))), x, r);
 }
 
 // ---- sin, cos, tan -----------------------------------------------------------------------------
@@ -213,39 +264,52 @@ TT_VI vd d_tan(vd x) {
 
 // ---- hyperbolic --------------------------------------------------------------------------------
 TT_VI vd d_tanh(vd x) {
-  vd a = d_abs(x), e = d_expm1(d_min(2.0 * a, d_set(60)));
-  vd r = d_copysign(e / (e + 2.0), x);
-  return d_sel(d_nan(x, x), x, r);
+  vd a = d_abs(x), e = d_expm1_core(d_min(2.0 * a, d_set(60)));
+  return d_copysign(e / (e + 2.0), x);
 }
-TT_VI vd d_sinh(vd x) {
-  vd a = d_abs(x), e = d_expm1(a);
-  vd small = 0.5 * (e + e / (e + 1.0));
-  vd half = d_exp(0.5 * a);
-  vd r = d_sel(d_lt(a, d_set(700)), small, (0.5 * half) * half);
-  return d_copysign(r, x);
+// exp(a) / 4, 0 <= a; infinite hyperbolic functions come from 2 e
+TT_VI vd d_exp_quarter(vd a) {
+  vd n, p = d_exp_tail(d_exp_reduce(d_min(a, d_set(710.5)), &n));
+  return (p + 1.0) * (vd)((vl)(n + (0x1.8p52 + 1021)) << 52);
 }
 TT_VI vd d_cosh(vd x) {
-  vd a = d_abs(x), e = d_exp(a), half = d_exp(0.5 * a);
-  return d_sel(d_lt(a, d_set(700)), d_fma(d_set(0.5), e, 0.5 / e), (0.5 * half) * half);
+  vd e = d_exp_quarter(d_abs(x));
+  return d_fma(d_set(2), e, 0.125 / e);
+}
+TT_VI vd d_sinh(vd x) {
+  vd a = d_abs(x), e = d_exp_quarter(a), z = a * a;
+  vd near = d_fma(a * z, D_POLY(z, kSinh), a);
+  vd far = d_fma(d_set(2), e, -0.125 / e);
+  return d_copysign(d_sel(d_lt(a, d_set(1)), near, far), x);
+}
+// log 2 a of 2^60 < a
+TT_RARE vd d_asinh_rare(vd r, vd a) {
+  vd k, m = d_split_normal(a, &k);
+  r = d_sel(d_lt(d_set(0x1p60), a), d_log_core(m - 1.0, k + 1.0), r);
+  return d_sel(d_lt(a, d_set(INFINITY)), r, a);
 }
 TT_VI vd d_asinh(vd x) {
-  vd a = d_abs(x), b = d_min(a, d_set(0x1p30)), z = b * b;
-  vd small = d_log1p(b + z / (1.0 + d_sqrt(z + 1.0)));
-  vd large = d_log(a) + 0x1.62e42fefa39efp-1;
-  vd r = d_copysign(d_sel(d_lt(a, d_set(0x1p29)), small, large), x);
-  return d_sel(d_nan(x, x), x, r);
+  vd a = d_abs(x), b = d_min(a, d_set(0x1p60)), z = b * b, root = d_sqrt(z + 1.0);
+  vd near = d_fma(a * z, D_WIDE_POLY(z, kAsinh), a);
+  // log(root + a), the sum in two parts; root is the larger
+  vd u = root + b, r = d_log_sum(u, b - (u - root), d_set(0));
+  r = d_sel(d_lt(a, d_set(0.5)), near, r);
+  if (d_some_not(d_lt(a, d_set(0x1p60)))) r = d_asinh_rare(r, a);
+  return d_copysign(r, x);
 }
 TT_VI vd d_acosh(vd x) {
-  vd t = d_min(x, d_set(0x1p30)) - 1.0;
-  vd small = d_log1p(t + d_sqrt(d_fma(t, t, 2.0 * t)));
-  vd r = d_sel(d_lt(x, d_set(0x1p29)), small, d_log(x) + 0x1.62e42fefa39efp-1);
-  return d_sel(d_le(d_set(1), x), r, d_set(NAN));
+  vd t = d_min(x, d_set(0x1p60)) - 1.0;
+  md big = d_lt(d_set(0x1p60), x);
+  vd w = t + d_sqrt(d_fma(t, t, t + t));
+  vd r = d_log1p_core(d_sel(big, x, w), d_sel(big, d_set(1), d_set(0)));
+  r = d_sel(d_lt(x, d_set(INFINITY)), r, x);
+  return d_sel(d_lt(x, d_set(1)), d_set(NAN), r);
 }
 TT_VI vd d_atanh(vd x) {
-  vd a = d_abs(x);
-  vd r = 0.5 * d_log1p(2.0 * a / (1.0 - a));
-  r = d_sel(d_eq(a, d_set(1)), d_set(INFINITY), r);
-  return d_sel(d_le(a, d_set(1)), d_copysign(r, x), d_set(NAN));
+  vd a = d_abs(x), one = d_set(1);
+  vd r = 0.5 * d_log1p_core((a + a) / (one - a), d_set(0));
+  r = d_sel(d_lt(a, one), r, d_sel(d_eq(a, one), d_set(INFINITY), d_set(NAN)));
+  return d_copysign(r, x);
 }
 
 // ---- inverse trigonometric ---------------------------------------------------------------------
@@ -259,22 +323,11 @@ TT_VI vd d_atan_ratio(vd small, vd large, vd* offset, vd* offset_lo) {
   *offset = d_sel(high, d_set(0x1.921fb54442d18p-1), d_set(0));
   *offset_lo = d_sel(high, d_set(0x1.1a62633145c07p-55), d_set(0));
   vd z = t * t;
-  *offset_lo = d_fma(t * z, D_POLY(z, kAtan), *offset_lo);
+  *offset_lo = d_fma(t * z, D_WIDE_POLY(z, kAtan), *offset_lo);
   return t;
 }
-TT_VI vd d_atan2(vd y, vd x) {
-  vd ay = d_abs(y), ax = d_abs(x);
-  md infinite = dm_and(d_eq(ay, d_set(INFINITY)), d_eq(ax, d_set(INFINITY)));
-  ay = d_sel(infinite, d_set(1), ay);
-  ax = d_sel(infinite, d_set(1), ax);
-  md swap = d_lt(ax, ay);
-  vd small = d_sel(swap, ax, ay), large = d_sel(swap, ay, ax);
-  md big = d_lt(d_set(0x1p1000), large);                       // the sum must not overflow
-  small = d_sel(big, small * 0x1p-10, small);
-  large = d_sel(big, large * 0x1p-10, large);
-  md flat = d_eq(large, d_set(INFINITY));
-  small = d_sel(flat, d_set(0), small);
-  large = d_sel(flat, d_set(1), large);
+// The angle of |x|, |y| to that of the signs.
+TT_VI vd d_atan2_core(vd small, vd large, md swap, vd y, vd x) {
   vd offset, lo, t = d_atan_ratio(small, large, &offset, &lo);
   // pi/2 - angle, then pi - angle
   t = d_sel(swap, d_neg(t), t);
@@ -287,17 +340,49 @@ TT_VI vd d_atan2(vd y, vd x) {
   // offset and t may cancel partly (0.75 pi - t); both are exact enough for 1 ulp
   vd r = offset + t;
   vd error = t - (r - offset);
-  r = r + (error + lo);
-  r = d_sel(dm_or(d_nan(x, x), d_nan(y, y)), d_set(NAN), d_copysign(r, y));
-  return r;
+  return d_copysign(r + (error + lo), y);
 }
-TT_VI vd d_atan(vd x) { return d_atan2(x, d_set(1)); }
+TT_RARE vd d_atan2_rare(vd y, vd x) {
+  vd ay = d_abs(y), ax = d_abs(x);
+  md infinite = dm_and(d_eq(ay, d_set(INFINITY)), d_eq(ax, d_set(INFINITY)));
+  ay = d_sel(infinite, d_set(1), ay);
+  ax = d_sel(infinite, d_set(1), ax);
+  md swap = d_lt(ax, ay);
+  vd small = d_sel(swap, ax, ay), large = d_sel(swap, ay, ax);
+  md big = d_lt(d_set(0x1p1000), large);                       // the sum must not overflow
+  small = d_sel(big, small * 0x1p-10, small);
+  large = d_sel(big, large * 0x1p-10, large);
+  md flat = dm_or(d_eq(large, d_set(INFINITY)), d_eq(large, d_set(0)));
+  small = d_sel(flat, d_set(0), small);
+  large = d_sel(flat, d_set(1), large);
+  vd r = d_atan2_core(small, large, swap, y, x);
+  return d_sel(dm_or(d_nan(x, x), d_nan(y, y)), d_set(NAN), r);
+}
+TT_VI vd d_atan2(vd y, vd x) {
+  vd ay = d_abs(y), ax = d_abs(x);
+  md swap = d_lt(ax, ay);
+  vd large = d_max(ax, ay);
+  md plain = dm_and(d_lt(d_set(0), large), d_lt(ax + ay, d_set(0x1p1000)));
+  if (d_some_not(plain)) return d_atan2_rare(y, x);
+  return d_atan2_core(d_min(ax, ay), large, swap, y, x);
+}
+TT_VI vd d_atan(vd x) {
+  vd a = d_abs(x);
+  // beyond tan pi/8, tan 3 pi/8
+  md middle = d_lt(d_set(0x1.a827999fcef32p-2), a), far = d_lt(d_set(0x1.3504f333f9de6p+1), a);
+  // pi/2 + atan(-1 / a), pi/4 + atan((a - 1) / (a + 1)), atan(a)
+  vd t = d_sel(far, d_set(-1), d_sel(middle, a - 1.0, a)) / d_sel(far, a, d_sel(middle, a + 1.0, d_set(1)));
+  vd base = d_sel(far, d_set(kPiHalfA), d_sel(middle, d_set(0.5 * kPiHalfA), d_set(0)));
+  vd z = t * t;
+  vd tail = d_fma(base, d_set(kPiHalfB / kPiHalfA), t * z * D_WIDE_POLY(z, kAtan));
+  return d_copysign(base + (t + tail), x);
+}
 TT_VI vd d_asin(vd x) {
   vd a = d_abs(x);
   md high = d_lt(d_set(0.5), a);
   vd z = d_sel(high, 0.5 * (1.0 - a), a * a);
   vd s = d_sel(high, d_sqrt(z), a);
-  vd p = d_fma(s * z, D_POLY(z, kAsin), s);
+  vd p = d_fma(s * z, D_WIDE_POLY(z, kAsin), s);
   // pi/2 - 2 asin(s)
   vd r = d_sel(high, kPiHalfA - (2.0 * p - kPiHalfB), p);
   return d_copysign(r, x);
@@ -307,34 +392,33 @@ TT_VI vd d_acos(vd x) {
   md high = d_lt(d_set(0.5), a), negative = d_lt(x, d_set(0));
   vd z = d_sel(high, 0.5 * (1.0 - a), a * a);
   vd s = d_sel(high, d_sqrt(z), a);
-  vd tail = s * z * D_POLY(z, kAsin);
-  vd signed_s = d_sel(negative, d_neg(s), s), signed_tail = d_sel(negative, d_neg(tail), tail);
-  vd middle = kPiHalfA - (signed_s - (kPiHalfB - signed_tail));
-  vd near_one = 2.0 * (s + tail);
-  vd near_minus = 2.0 * (kPiHalfA - (s + (tail - kPiHalfB)));
-  return d_sel(high, d_sel(negative, near_minus, near_one), middle);
+  vd tail = s * z * D_WIDE_POLY(z, kAsin);
+  // pi/2 - asin x; 2 asin s; pi - 2 asin s
+  vd base = d_sel(high, d_sel(negative, d_set(2 * kPiHalfA), d_set(0)), d_set(kPiHalfA));
+  vd factor = d_xorsign(d_sel(high, d_set(2), d_set(-1)), x);
+  return d_fma(factor, s, d_fma(factor, tail, base * (kPiHalfB / kPiHalfA))) + base;
 }
 
 // ---- cbrt, rsqrt, logistic ---------------------------------------------------------------------
-// within 0.6% on [0.7, 5.7]
-static const double kCbrtStart[] = {0.577170706154474, 0.532815038400607, -0.13039211962571534,
-                                    0.019962100158153417, -0.001224099841089424};
+// y = a^(-1/3) from the third of the upper half's bits (kCbrtStart: |h| < 0.103), by the series of (1 -
+// h)^(-1/3), h = 1 - a y^3, to 2^-16 and 2^-53; then x = a y^2 and one step of Newton's with the residual in
+// two parts.
+static const int64_t kCbrtStart = 0x553ee900;
 TT_VI vd d_cbrt(vd x) {
-  vd a = d_abs(x), k, m = d_split(a, &k);
-  // k = 3 n + j, j in 0, 1, 2; the cube root of m 2^j by Halley's iteration, then 2^n
-  vd n = d_rint((k - 1.0) * (1.0 / 3));
-  vd j = k - 3.0 * n;
-  m = d_scale(m, j);
-  vd y = D_POLY(m, kCbrtStart);
+  vd a = d_abs(x);
+  md tiny = d_lt(a, d_set(0x1p-600));
+  vd m = d_sel(tiny, a * 0x1p600, a);
+  vl third = (vl)((vu)l_product((vl)((vu)(vl)m >> 32), l_set(0x55555556)) >> 32);
+  vd y = (vd)((l_set(kCbrtStart) - third) << 32);
   for (int i = 0; i < 2; ++i) {
-    vd c = y * y * y;
-    y = y * (c + 2.0 * m) / (2.0 * c + m);
+    vd h = d_fnma(m * y, y * y, d_set(1));
+    y = d_fma(y * h, d_fma(h, d_fma(h, d_set(14.0 / 81), d_set(2.0 / 9)), d_set(1.0 / 3)), y);
   }
-  // last step with the residual formed exactly enough to leave half an ulp
-  vd sq = y * y, sq_lo = d_fma(y, y, d_neg(sq));
-  vd residual = d_fma(sq, y, d_neg(m)) + sq_lo * y;
-  y = y - residual / (3.0 * sq);
-  vd r = d_copysign(d_scale(y, n), x);
+  vd yy = y * y, r = m * yy;
+  vd s = r * r, s_lo = d_fma(r, r, d_neg(s));
+  vd residual = d_fma(s_lo, r, d_fma(s, r, d_neg(m)));
+  r = d_fnma(residual * (1.0 / 3), yy, r);
+  r = d_copysign(d_sel(tiny, r * 0x1p-200, r), x);
   md plain = dm_and(d_lt(d_set(0), a), d_lt(a, d_set(INFINITY)));
   return d_sel(plain, r, x);
 }
@@ -345,28 +429,27 @@ TT_VI vd d_logistic(vd x) {
 }
 
 // ---- erf, erfc ---------------------------------------------------------------------------------
-// exp(-a^2) Q: a >= 0.8
-TT_VI vd d_erfc_tail(vd a) {
-  a = d_min(a, d_set(28));
-  vd t = (a - 4.0) / (a + 4.0);
-  vd z = a * a, z_lo = d_fma(a, a, d_neg(z));
-  return d_exp2parts(d_neg(z), d_neg(z_lo)) * D_POLY(t, kErfc) / d_fma(d_set(2), a, d_set(1));
-}
+// exp(-a^2) P(t) / (a + c), t = (a - c) / (a + c): a >= 0.8, to 2^-54 absolutely with c = 3, else relatively
+// with c = 4. z_lo makes -a^2 exact; the quotient is in two parts.
 TT_VI vd d_erf(vd x) {
-  vd a = d_abs(x), z = d_min(a * a, d_set(1));
+  vd a = d_min(d_abs(x), d_set(6)), z = a * a;          // NaN stays
   vd near = a * D_POLY(z, kErf);
-  vd far = 1.0 - d_erfc_tail(d_max(a, d_set(0.8)));
-  vd r = d_copysign(d_sel(d_lt(a, d_set(0.85)), near, far), x);
-  return d_sel(d_nan(x, x), x, r);
+  vd t = (a - 3.0) / (a + 3.0);
+  vd n, p = d_exp_tail(d_exp_reduce(d_neg(z), &n)), q = D_WIDE_POLY(t, kErfFar) / (a + 3.0);
+  vd far = 1.0 - d_fma(p, q, q) * (vd)((vl)(n + (0x1.8p52 + 1023)) << 52);
+  return d_copysign(d_sel(d_lt(a, d_set(0.85)), near, far), x);
 }
 TT_VI vd d_erfc(vd x) {
-  vd a = d_abs(x), z = d_min(a * a, d_set(1));
-  vd near = 1.0 - x * D_POLY(z, kErf);
-  vd tail = d_erfc_tail(d_max(a, d_set(0.8)));
+  vd a = d_min(d_abs(x), d_set(28)), z = a * a, z_lo = d_fma(a, a, d_neg(z));
+  vd near = 1.0 - x * D_POLY(d_min(z, d_set(1)), kErf);
+  vd d = a + 4.0, d_lo = a - (d - 4.0), inverse = 1.0 / d;
+  vd rest = d_fnma(inverse, d_lo, d_fnma(inverse, d, d_set(1)));
+  vd w = D_WIDE_POLY((a - 4.0) * inverse, kErfc), g = w * inverse, g_lo = d_fma(w, inverse, d_neg(g));
+  vd n, p = d_exp_tail(d_exp_reduce(d_neg(z), &n) - z_lo);
+  vd tail = d_scale(g + d_fma(g, rest + p, g_lo), n);
   vd far = d_sel(d_lt(x, d_set(0)), 2.0 - tail, tail);
   // between 0.5 and 0.8 1 - erf loses a bit at most
-  vd r = d_sel(d_lt(a, d_set(0.8)), near, far);
-  return d_sel(d_nan(x, x), x, r);
+  return d_sel(d_lt(a, d_set(0.8)), near, far);
 }
 
 // ---- pow ---------------------------------------------------------------------------------------
@@ -405,4 +488,41 @@ TT_VI vd d_fmod(vd x, vd y) {
   r = d_copysign(r, x);
   md plain = dm_and(d_lt(q, d_set(0x1p53)), d_lt(b, d_set(INFINITY)));
   return d_fix_2(r, dm_not(plain), x, y, tt_math_fmod);
+}
+
+// ---- lgamma ------------------------------------------------------------------------------------
+// x positive, normal and finite. Below 7/2 lgamma(2 + d) = d P(d), |d| <= 1/2, and the logarithm of the steps
+// from 2 + d to x, exact near both zeros; above Stirling's series in 1 / x (DLMF 5.11.1).
+TT_VI vd d_lgamma_core(vd x) {
+  vd j = d_rint(x), d = x - j;
+  vd steps = d_sel(d_eq(j, d_set(0)), d_fma(x, x, x), x);
+  steps = d_sel(d_eq(j, d_set(2)), d_set(1), d_sel(d_eq(j, d_set(3)), x - 1.0, steps));
+  // its logarithm in two parts, as d_log_core
+  vd k, f = d_split_normal(steps, &k) - 1.0;
+  vd s = f / (f + 2.0), z = s * s, h = 0.5 * f * f;
+  vd base = k * kLn2High, hi = base + f;
+  vd lo = (f - (hi - base)) - (h - d_fma(k, d_set(kLn2Low), s * (h + z * D_WIDE_POLY(z, kLog))));
+  vd sign = d_sel(d_lt(j, d_set(2)), d_set(-0.0), d_set(0));
+  // in this order, because the first two terms nearly cancel
+  vd tail = d_wide_poly(d, kLgamma + 1, TT_ARRAY_LENGTH(kLgamma) - 1);
+  vd small = d_fma(d, d_set(kLgamma[0]), d_xorsign(hi, sign)) + d_fma(d * d, tail, d_xorsign(lo, sign));
+  vd inverse = 1.0 / x, t = x - 0.5;
+  vd rest = d_fma(inverse, D_WIDE_POLY(inverse * inverse, kStirling), d_set(kHalfLog2Pi - 0.5));
+  vd large = d_fma(t, hi - 1.0, d_fma(t, lo, rest));
+  return d_sel(d_le(d_set(3.5), x), large, small);
+}
+// lgamma(-a) = log(pi / (a |sin pi a|)) - lgamma(a) (DLMF 5.5.3); next to its zeros the error is absolute.
+TT_RARE vd d_lgamma_rare(vd x) {
+  vd a = d_abs(x), infinity = d_set(INFINITY);
+  md tiny = d_lt(a, d_set(0x1p-1022));
+  vd r = d_lgamma_core(d_min(d_max(a, d_set(0x1p-1022)), d_set(0x1.fffffffffffffp+1023)));
+  r = d_sel(tiny, d_neg(d_log_rare(a)), r);
+  vd sine = d_abs(d_sin((a - d_rint(a)) * (2 * kPiHalfA)));
+  vd reflected = d_sel(d_eq(sine, d_set(0)), infinity, d_log_rare(2 * kPiHalfA / (a * sine)) - r);
+  r = d_sel(dm_and(d_signed(x), d_lt(d_set(0x1p-60), a)), reflected, r);
+  return d_sel(d_nan(x, x), x, d_sel(d_eq(a, infinity), infinity, r));
+}
+TT_VI vd d_lgamma(vd x) {
+  if (d_some_not(dm_and(d_le(d_set(0x1p-1022), x), d_lt(x, d_set(INFINITY))))) return d_lgamma_rare(x);
+  return d_lgamma_core(x);
 }

@@ -14,9 +14,6 @@ TT_VIA_DOUBLE(tan)
 #define kFPiHalf 0x1.921fb6p+0f
 #define kFPiHalfLow -0x1.777a5cp-25f
 
-// Is a lane false? Rare values of a function go behind one branch on it; what is computed there has the same
-// bits in the other lanes.
-TT_VI int f_some_not(mf m) { return __builtin_expect(fm_bits(m) != fm_bits(f_eq(f_set(0), f_set(0))), 0); }
 // exp(x) = (1 + p) 2^n
 TT_VI vf f_exp_reduce(vf x, vf* n) {
   *n = f_rint(x * kFLog2E);
@@ -242,7 +239,6 @@ TT_VI vf f_huge_fix(vf r, vf x, double (*f)(double)) {
   }
   return f_load(out);
 }
-TT_VI int f_any_huge(vf x) { return fm_bits(f_le(f_abs(x), f_set(0x1p23f))) != fm_bits(f_eq(f_set(0), f_set(0))); }
 TT_VI vf f_sincos(vf x, int32_t shift) {
   vi q;
   vf r = f_reduce(x, &q), z = r * r;
@@ -255,17 +251,47 @@ TT_VI vf f_sincos(vf x, int32_t shift) {
 }
 TT_VI vf f_sin(vf x) {
   vf v = f_sincos(x, 0);
-  return __builtin_expect(f_any_huge(x), 0) ? f_huge_fix(v, x, tt_math_sin) : v;
+  return f_some_not(f_le(f_abs(x), f_set(0x1p23f))) ? f_huge_fix(v, x, tt_math_sin) : v;
 }
 TT_VI vf f_cos(vf x) {
   vf v = f_sincos(x, 1);
-  return __builtin_expect(f_any_huge(x), 0) ? f_huge_fix(v, x, tt_math_cos) : v;
+  return f_some_not(f_le(f_abs(x), f_set(0x1p23f))) ? f_huge_fix(v, x, tt_math_cos) : v;
 }
 
-// ---- two operands ------------------------------------------------------------------------------ log2 of
-// 2^k m, m = the mantissa's bits in `shifted` + kFLog2Base, as hi + lo to about 2^-37 absolutely and, next to
-// 1, 2^-33 relatively. m / c = 1 + r of the table's c, with r exact; then the terms of r and r^2 in two
-// parts.
+// ---- lgamma ------------------------------------------------------------------------------------
+// As d_lgamma_core.
+TT_VI vf f_lgamma_core(vf x) {
+  vf j = f_rint(x), d = x - j, zero = f_set(0);
+  vf steps = f_sel(f_eq(j, zero), f_fma(x, x, x), x);
+  steps = f_sel(f_eq(j, f_set(2)), f_set(1), f_sel(f_eq(j, f_set(3)), x - 1.0f, steps));
+  vi shifted = (vi)steps - 0x3f3504f3;
+  vf k = f_from_i(shifted >> 23), f = (vf)((shifted & 0x7fffff) + 0x3f3504f3) - 1.0f;
+  vf s = f * f, base = k * kFLn2High, hi = base + f;
+  vf lo = (f - (hi - base)) + f_fma(k, f_set(kFLn2Low), f_fma(s * f, F_POLY(f, kFLog), -0.5f * s));
+  vf sign = f_sel(f_lt(j, f_set(2)), f_set(-0.0f), zero);
+  // in this order, because the first two terms nearly cancel
+  vf tail = f_poly(d, kFLgamma + 1, TT_ARRAY_LENGTH(kFLgamma) - 1);
+  vf small = f_fma(d, f_set(kFLgamma[0]), f_xorsign(hi, sign)) + f_fma(d * d, tail, f_xorsign(lo, sign));
+  vf inverse = 1.0f / x, t = x - 0.5f;
+  vf rest = f_fma(inverse, F_POLY(inverse * inverse, kFStirling), f_set((float)(kHalfLog2Pi - 0.5)));
+  vf large = f_fma(t, hi - 1.0f, f_fma(t, lo, rest));
+  return f_sel(f_le(f_set(3.5f), x), large, small);
+}
+TT_RARE vf f_lgamma_rare(vf r, mf plain, vf x) {
+  vd low, high;
+  f_widen(x, &low, &high);
+  return f_sel(plain, r, f_narrow(d_lgamma(low), d_lgamma(high)));
+}
+TT_VI vf f_lgamma(vf x) {
+  mf plain = fm_and(f_le(f_set(0x1p-126f), x), f_lt(x, f_set(INFINITY)));
+  vf r = f_lgamma_core(x);
+  return f_some_not(plain) ? f_lgamma_rare(r, plain, x) : r;
+}
+
+// ---- two operands ------------------------------------------------------------------------------
+// log2 of 2^k m, m = the mantissa's bits in `shifted` + kFLog2Base, as hi + lo to about 2^-37 absolutely and,
+// next to 1, 2^-33 relatively. m / c = 1 + r of the table's c, with r exact; then the terms of r and r^2 in
+// two parts.
 static const int32_t kFLog2Base = 0x3f32aaab;         // 0.698: 1 is in the middle of a sixteenth
 TT_VI void f_log2_pair(vi shifted, vf k, vf* hi, vf* lo) {
   vf m = (vf)((shifted & 0x7fffff) + kFLog2Base);
@@ -289,7 +315,7 @@ TT_VI vf f_exp2_pair(vf p, vf p_lo, vf* n) {
   return f_fma(z, F_POLY(z, kFExp2), f_set(1));
 }
 // Any operands.
-static __attribute__((noinline)) vf f_pow_rare(vf x, vf y) {
+TT_RARE vf f_pow_rare(vf x, vf y) {
   vf zero = f_set(0), one = f_set(1), infinity = f_set(INFINITY), a = f_abs(x);
   mf tiny = f_lt(a, f_set(0x1p-126f)), finite = fm_and(f_lt(zero, a), f_lt(a, infinity));
   vi shifted = (vi)f_sel(tiny, a * 0x1p23f, a) - kFLog2Base;
@@ -325,7 +351,7 @@ TT_VI vf f_pow(vf x, vf y) {
 
 // The remainder is exact: trunc of the rounded quotient is the true one or, where that rounded up to an
 // integer, one more.
-static __attribute__((noinline)) vf f_fmod_rare(vf r, mf plain, vf x, vf y) {
+TT_RARE vf f_fmod_rare(vf r, mf plain, vf x, vf y) {
   vd x0, x1, y0, y1;
   f_widen(x, &x0, &x1);
   f_widen(y, &y0, &y1);

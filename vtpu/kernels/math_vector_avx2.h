@@ -21,11 +21,18 @@ TT_VI vd d_fnma(vd a, vd b, vd c) { return (vd)_mm256_fnmadd_pd((__m256d)a, (__m
 TT_VI vd d_sqrt(vd a) { return (vd)_mm256_sqrt_pd((__m256d)a); }
 TT_VI vd d_rint(vd a) { return (vd)_mm256_round_pd((__m256d)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 TT_VI vd d_trunc(vd a) { return (vd)_mm256_round_pd((__m256d)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+TT_VI vd d_max(vd a, vd b) { return (vd)_mm256_max_pd((__m256d)b, (__m256d)a); }   // NaN of a stays
+TT_VI vd d_min(vd a, vd b) { return (vd)_mm256_min_pd((__m256d)b, (__m256d)a); }
 TT_VI md d_lt(vd a, vd b) { return (md)_mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_LT_OQ); }
 TT_VI md d_le(vd a, vd b) { return (md)_mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_LE_OQ); }
 TT_VI md d_eq(vd a, vd b) { return (md)_mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_EQ_OQ); }
 TT_VI md d_nan(vd a, vd b) { return (md)_mm256_cmp_pd((__m256d)a, (__m256d)b, _CMP_UNORD_Q); }
-TT_VI vd d_sel(md m, vd a, vd b) { return (vd)_mm256_blendv_pd((__m256d)b, (__m256d)a, (__m256d)m); }
+// As assembly: of the intrinsic GCC 12 makes a comparison of the mask with 0 and a blend by that.
+TT_VI vd d_sel(md m, vd a, vd b) {
+  vd r;
+  __asm__("vblendvpd %3, %2, %1, %0" : "=x"(r) : "x"(b), "xm"(a), "x"(m));
+  return r;
+}
 TT_VI md dm_and(md a, md b) { return (md)((vl)a & (vl)b); }
 TT_VI md dm_or(md a, md b) { return (md)((vl)a | (vl)b); }
 TT_VI md dm_not(md a) { return (md)(~(vl)a); }
@@ -39,6 +46,10 @@ TT_VI vd d_scale(vd a, vd n) {
   vd s1 = (vd)((magic + 1023) << 52), s2 = (vd)((rest + 1023) << 52);
   return a * s1 * s2;
 }
+// a * 2^n where a and the result are normal; not for NaN
+TT_VI vd d_scale_normal(vd a, vd n) { return (vd)((vl)a + ((vl)(n + 0x1.8p52) << 52)); }
+// products of the low halves
+TT_VI vl l_product(vl a, vl b) { return (vl)_mm256_mul_epu32((__m256i)a, (__m256i)b); }
 TT_VI vf f_set(float v) { return (vf)_mm256_set1_ps(v); }
 TT_VI vf f_load(const float* p) { return (vf)_mm256_loadu_ps(p); }
 TT_VI void f_store(float* p, vf v) { _mm256_storeu_ps(p, (__m256)v); }
@@ -51,7 +62,11 @@ TT_VI mf f_lt(vf a, vf b) { return (mf)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_
 TT_VI mf f_le(vf a, vf b) { return (mf)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_LE_OQ); }
 TT_VI mf f_eq(vf a, vf b) { return (mf)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_EQ_OQ); }
 TT_VI mf f_nan(vf a, vf b) { return (mf)_mm256_cmp_ps((__m256)a, (__m256)b, _CMP_UNORD_Q); }
-TT_VI vf f_sel(mf m, vf a, vf b) { return (vf)_mm256_blendv_ps((__m256)b, (__m256)a, (__m256)m); }
+TT_VI vf f_sel(mf m, vf a, vf b) {
+  vf r;
+  __asm__("vblendvps %3, %2, %1, %0" : "=x"(r) : "x"(b), "xm"(a), "x"(m));
+  return r;
+}
 TT_VI mf fm_and(mf a, mf b) { return (mf)((vi)a & (vi)b); }
 TT_VI mf fm_or(mf a, mf b) { return (mf)((vi)a | (vi)b); }
 TT_VI mf fm_not(mf a) { return (mf)(~(vi)a); }
@@ -66,13 +81,13 @@ TT_VI vf f_scale(vf a, vf n) {
   vi k = i_from_f(n), half = k >> 1;
   return a * (vf)((half + 127) << 23) * (vf)((k - half + 127) << 23);
 }
-// a * 2^n where a and the result are normal
+// a * 2^n where a and the result are normal; not for NaN
 TT_VI vf f_scale_normal(vf a, vf n) { return (vf)((vi)a + (i_from_f(n) << 23)); }
 // table[i mod 16]
 TT_VI vf f_table(const float* table, vi i) {
-  __m256 low = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table), (__m256i)i);
-  __m256 high = _mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), (__m256i)i);
-  return (vf)_mm256_blendv_ps(low, high, (__m256)(i << 28));
+  vf low = (vf)_mm256_permutevar8x32_ps(_mm256_loadu_ps(table), (__m256i)i);
+  vf high = (vf)_mm256_permutevar8x32_ps(_mm256_loadu_ps(table + 8), (__m256i)i);
+  return f_sel((mf)(i << 28), high, low);
 }
 TT_VI void f_widen(vf x, vd* low, vd* high) {
   *low = (vd)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)x));

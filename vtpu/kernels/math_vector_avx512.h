@@ -21,6 +21,8 @@ TT_VI vd d_fnma(vd a, vd b, vd c) { return (vd)_mm512_fnmadd_pd((__m512d)a, (__m
 TT_VI vd d_sqrt(vd a) { return (vd)_mm512_sqrt_pd((__m512d)a); }
 TT_VI vd d_rint(vd a) { return (vd)_mm512_roundscale_pd((__m512d)a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
 TT_VI vd d_trunc(vd a) { return (vd)_mm512_roundscale_pd((__m512d)a, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC); }
+TT_VI vd d_max(vd a, vd b) { return (vd)_mm512_max_pd((__m512d)b, (__m512d)a); }   // NaN of a stays
+TT_VI vd d_min(vd a, vd b) { return (vd)_mm512_min_pd((__m512d)b, (__m512d)a); }
 TT_VI md d_lt(vd a, vd b) { return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LT_OQ); }
 TT_VI md d_le(vd a, vd b) { return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LE_OQ); }
 TT_VI md d_eq(vd a, vd b) { return _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_EQ_OQ); }
@@ -33,6 +35,8 @@ TT_VI md dm_xor(md a, md b) { return (md)(a ^ b); }
 TT_VI int dm_bits(md m) { return m; }
 TT_VI md l_bit(vl a, int64_t bit) { return _mm512_test_epi64_mask((__m512i)a, _mm512_set1_epi64(bit)); }
 TT_VI vd d_scale(vd a, vd n) { return (vd)_mm512_scalef_pd((__m512d)a, (__m512d)n); }
+TT_VI vd d_scale_normal(vd a, vd n) { return d_scale(a, n); }
+TT_VI vl l_product(vl a, vl b) { return (vl)_mm512_mul_epu32((__m512i)a, (__m512i)b); }
 TT_VI vf f_set(float v) { return (vf)_mm512_set1_ps(v); }
 TT_VI vf f_load(const float* p) { return (vf)_mm512_loadu_ps(p); }
 TT_VI void f_store(float* p, vf v) { _mm512_storeu_ps(p, (__m512)v); }
