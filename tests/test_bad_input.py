@@ -579,3 +579,24 @@ def test_a_number_too_large_for_a_16_bit_float(dtype, number):
         x.to("tpu").fill_(number)
     with pytest.raises(RuntimeError, match="without overflow"):
         x.fill_(number)
+
+
+POOLS = [
+    ("adaptive_avg_pool1d", (8, 4, 0)), ("adaptive_avg_pool2d", (8, 4, 0)), ("adaptive_avg_pool2d", (8, 0, 4)), ("adaptive_avg_pool2d", (0, 8, 4, 4)),
+    ("adaptive_avg_pool3d", (8, 4, 0, 4)), ("adaptive_avg_pool3d", (0, 4, 4, 4)), ("adaptive_max_pool1d", (8, 4, 0)), ("adaptive_max_pool2d", (8, 4, 0)),
+    ("adaptive_max_pool2d", (2, 0, 4, 4)), ("adaptive_max_pool3d", (8, 4, 0, 4)), ("adaptive_max_pool2d", (0, 4, 4)), ("avg_pool2d", (8, 4, 0)),
+    ("max_pool2d", (8, 4, 0)), ("avg_pool1d", (8, 0)), ("max_pool1d", (8, 0)), ("avg_pool3d", (8, 4, 0, 4)), ("max_pool3d", (8, 4, 0, 4)),
+]
+
+
+@pytest.mark.parametrize("name, shape", POOLS)
+def test_pools_without_elements(name, shape):
+    """The CPU's shape, or its error: a window over nothing ended the process once."""
+    x = torch.ones(shape)
+    try:
+        want = getattr(F, name)(x, 5)
+    except RuntimeError:
+        with pytest.raises(RuntimeError):
+            getattr(F, name)(x.to("tpu"), 5)
+    else:
+        assert getattr(F, name)(x.to("tpu"), 5).cpu().equal(want)

@@ -80,13 +80,6 @@ static V equal_edges(tt_lower_t* L, const histogram_t* h, int64_t dim, int64_t b
 static const char* type_text(tt_dtype_t dtype) {  // as C++ calls it in PyTorch's messages
   return dtype == TT_DTYPE_F32 ? "float" : dtype == TT_DTYPE_F64 ? "double" : tt_lx_torch_name(dtype);
 }
-// "[2, 3]", with `more` behind the last.
-static void sizes_text(V v, const char* more, char* text, size_t size) {
-  size_t at = (size_t)snprintf(text, size, "[");
-  for (int64_t d = 0; d < tt_lx_rank(v) && at < size; ++d)
-    at += (size_t)snprintf(text + at, size - at, d ? ", %lld" : "%lld", (long long)tt_lx_size(v, d));
-  if (at < size) snprintf(text + at, size - at, "%s]", more);
-}
 
 static bool float_input(tt_lower_t* L, V x) {
   tt_dtype_t dtype = tt_lx_dtype(x);
@@ -109,8 +102,8 @@ static bool weight_fits(tt_lower_t* L, V x, V weight, int64_t kept, const char* 
   for (int64_t d = 0; same && d < kept; ++d) same = tt_lx_size(weight, d) == tt_lx_size(x, d);
   if (same) return true;
   char have[160], of[160];
-  sizes_text(x, last, have, sizeof have);
-  sizes_text(weight, "", of, sizeof of);
+  tt_lx_sizes_text(x, last, have, sizeof have);
+  tt_lx_sizes_text(weight, "", of, sizeof of);
   tt_builder_fail(
       L->b, TT_INVALID_ARGUMENT,
       "torch.histogramdd: if weight tensor is provided it should have the same shape as the input tensor "

@@ -12,13 +12,6 @@ typedef struct margin_s {
   tt_dtype_t dtype;
 } margin_t;
 
-static void shape_text(V v, char text[256]) {
-  size_t at = (size_t)snprintf(text, 256, "[");
-  for (int64_t i = 0; i < tt_lx_rank(v) && at < 240; ++i)
-    at += (size_t)snprintf(text + at, 256 - at, i ? ", %lld" : "%lld", (long long)tt_lx_size(v, i));
-  if (at < 255) snprintf(text + at, 256 - at, "]");
-}
-
 static bool margin_begin(tt_lower_t* L, V x, V target, const char* name, margin_t* m) {
   if (!x || !target) return false;
   int64_t rank = tt_lx_rank(x);
@@ -29,7 +22,7 @@ static bool margin_begin(tt_lower_t* L, V x, V target, const char* name, margin_
   m->target_rank = tt_lx_rank(target);
   char text[256];
   if (rank > 2 || m->classes == 0) {
-    shape_text(x, text);
+    tt_lx_sizes_text(x, "", text, sizeof text);
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
                     "Expected non-empty vector or matrix with optional 0-dim batch size, but got: %s", text);
     return false;
@@ -88,8 +81,8 @@ static bool multi_begin(tt_lower_t* L, uint32_t first, multi_t* s) {
   if (!margin_begin(L, x, target, "multi_margin_loss_cpu_kernel", &s->m)) return false;
   if (s->m.target_rank > 1 || tt_lx_numel(L, target) != s->m.samples) {
     char have[256], of[256];
-    shape_text(target, have);
-    shape_text(x, of);
+    tt_lx_sizes_text(target, "", have, sizeof have);
+    tt_lx_sizes_text(x, "", of, sizeof of);
     tt_builder_fail(
         L->b, TT_INVALID_ARGUMENT,
         "multi_margin_loss: target tensor should be 1-D with size equal to the number of input samples "
@@ -99,7 +92,7 @@ static bool multi_begin(tt_lower_t* L, uint32_t first, multi_t* s) {
   }
   if (weight && (tt_lx_rank(weight) > 1 || tt_lx_numel(L, weight) != s->m.classes)) {
     char have[256];
-    shape_text(weight, have);
+    tt_lx_sizes_text(weight, "", have, sizeof have);
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "inconsistent weight size, expected %lld but got %s",
                     (long long)s->m.classes, have);
     return false;
@@ -160,8 +153,8 @@ static bool multilabel_begin(tt_lower_t* L, V x, V target, const char* name, mul
   if (tt_lx_numel(L, target) != tt_lx_numel(L, x) || (tt_lx_rank(x) == 2 && tt_lx_rank(target) != 2) ||
       (tt_lx_rank(x) == 2 && tt_lx_size(target, 0) != s->m.samples)) {
     char have[256], of[256];
-    shape_text(target, have);
-    shape_text(x, of);
+    tt_lx_sizes_text(target, "", have, sizeof have);
+    tt_lx_sizes_text(x, "", of, sizeof of);
     tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "inconsistent target size: %s for input of size: %s", have,
                     of);
     return false;

@@ -318,6 +318,21 @@ static bool adaptive_size(tt_lower_t* L, int64_t out, int64_t in) {
   return false;
 }
 
+// All dimensions but the first must have elements.
+static bool adaptive_nonempty(tt_lower_t* L, V x, const char* kind, int n) {
+  for (int64_t d = 1; d < tt_lx_rank(x); ++d) {
+    if (tt_lx_static_size(L, x, d) != 0) continue;
+    char sizes[256];
+    tt_lx_sizes_text(x, "", sizes, sizeof sizes);
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "adaptive_%s_pool%dd(): Expected input to have non-zero size for non-batch dimensions, but "
+                    "input has sizes %s with dimension %lld being empty",
+                    kind, n, sizes, (long long)d);
+    return false;
+  }
+  return true;
+}
+
 // Constant [out, in] of the averaging weights.
 static V adaptive_matrix(tt_lower_t* L, int64_t out, int64_t in, tt_dtype_t dtype) {
   double* weights = tt_arena_alloc_array(L->scratch, (size_t)TT_MAX(out * in, 1), sizeof(*weights));
@@ -332,7 +347,7 @@ static V adaptive_matrix(tt_lower_t* L, int64_t out, int64_t in, tt_dtype_t dtyp
 
 static void adaptive_avg(tt_lower_t* L, int n, bool backward) {
   V grad = backward ? tt_l_tensor(L, 0) : NULL, input = tt_l_tensor(L, backward ? 1 : 0);
-  if (!input) return;
+  if (!input || !adaptive_nonempty(L, input, "avg", n)) return;
   int64_t first = tt_lx_rank(input) - n;
   tt_i64s_t sizes = backward ? (tt_i64s_t){NULL, 0} : tt_l_ints(L, 1);
   V x = UP(backward ? grad : input);
@@ -372,7 +387,7 @@ TT_LOWERING(adaptive_avg_pool3d_backward) { adaptive_avg(L, 3, true); }
 // Windows differ in size, so each output place is reduced on its own and the pieces are put together.
 static void adaptive_max(tt_lower_t* L, int n) {
   V x = tt_l_tensor(L, 0);
-  if (!x) return;
+  if (!x || !adaptive_nonempty(L, x, "max", n)) return;
   tt_i64s_t sizes = tt_l_ints(L, 1);
   pool_t p;
   memset(&p, 0, sizeof(p));

@@ -1,6 +1,7 @@
 #include "lower/util.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 int64_t tt_lx_numel(tt_lower_t* L, const tt_value_t* v) {
@@ -427,4 +428,11 @@ tt_value_t* tt_lx_matrix_along(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_val
   int64_t contract = transposed ? 0 : 1;
   tt_dot_dims_t dims = {{NULL, 0}, {NULL, 0}, {&dim, 1}, {&contract, 1}};
   return tt_lx_move_dim(L, tt_b_dot_general(L->b, v, matrix, &dims, TT_DTYPE_INVALID), tt_lx_rank(v) - 1, dim);
+}
+
+void tt_lx_sizes_text(tt_value_t* v, const char* more, char* text, size_t size) {
+  size_t at = (size_t)snprintf(text, size, "[");
+  for (int64_t d = 0; d < tt_lx_rank(v) && at < size; ++d)
+    at += (size_t)snprintf(text + at, size - at, d ? ", %lld" : "%lld", (long long)tt_lx_size(v, d));
+  if (at < size) snprintf(text + at, size - at, "%s]", more);
 }

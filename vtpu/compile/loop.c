@@ -54,13 +54,14 @@ static bool view_map(lb_t* b, uint32_t rank, const int64_t* dims, int64_t base, 
                      lm_t* out) {
   int64_t n[TT_MAX_RANK], w[TT_MAX_RANK], rows[TT_MAX_RANK];
   uint32_t count = 0;                  // merged dimensions, innermost first
+  memset(out, 0, sizeof *out);
+  for (uint32_t d = 0; d < rank; ++d) if (dims[d] == 0) return true;   // nothing is ever read through it
   for (uint32_t d = rank; d-- > 0;) {
     if (dims[d] == 1) continue;
     if (count && weights[d] == w[count - 1] * n[count - 1]) { n[count - 1] *= dims[d]; continue; }
     n[count] = dims[d];
     w[count++] = weights[d];
   }
-  memset(out, 0, sizeof *out);
   out->base = base;
   if (count == 0) return true;
   if (count == 1) {
