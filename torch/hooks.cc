@@ -48,12 +48,20 @@ struct Hooks final : public at::PrivateUse1HooksInterface {
   }
   bool isPinnedPtr(const void* data) const override { return pinned_block(data) != nullptr; }
   c10::Allocator* getPinnedMemoryAllocator() const override { return pinned_allocator(); }
-  // Keeps the first bytes; the StorageImpl gets new memory.
+  // Keeps the first bytes, and the core's storage: another thread may be at a call with it.
   void resizePrivateUse1Bytes(const c10::Storage& storage, size_t bytes) const override {
     c10::StorageImpl* impl = storage.unsafeGetStorageImpl();
     TORCH_CHECK(impl->resizable(), "Trying to resize storage that is not resizable");
     if (impl->has_materializer()) impl->mutable_data_ptr();   // no longer shared
     DeviceScope scope(impl->device().index());
+    if (impl->data_ptr().get_deleter() == &storage_deleter) {
+      auto* storage = static_cast<tt_storage_t*>(impl->data_ptr().get_context());
+      check(tt_storage_resize(storage, bytes));
+      tt_storage_retain(storage);   // the old DataPtr lets go of one
+      impl->set_data_ptr_noswap(wrap_storage(storage, impl->device()));
+      impl->set_nbytes(bytes);
+      return;
+    }
     c10::DataPtr data = allocator()->allocate(bytes);
     const size_t kept = std::min(bytes, impl->nbytes());
     if (kept != 0) {

@@ -18,6 +18,8 @@ typedef struct tt_storage_s tt_storage_t;
 
 // Unbound; no plugin call; bytes count against the budget (RESOURCE_EXHAUSTED lists the largest live storages).
 TT_API_MUST_USE tt_status_t tt_storage_allocate(int device, size_t bytes, tt_storage_t** out_storage);
+// Keeps the first bytes; the address may become another one. Calls beside it see the storage before or after.
+TT_API_MUST_USE tt_status_t tt_storage_resize(tt_storage_t* storage, size_t bytes);
 TT_API void tt_storage_retain(tt_storage_t* storage);
 TT_API void tt_storage_release(tt_storage_t* storage);
 TT_API void* tt_storage_address(const tt_storage_t* storage);        // never NULL, also for 0 bytes

@@ -111,15 +111,26 @@ void tt_address_free_large(tt_address_range_t* range, void* address) {
   range->first_free = TT_MIN(range->first_free, head);
 }
 
-tt_storage_t* tt_address_owner(const tt_address_range_t* range, const void* address) {
+// The entry of the slot that holds `address`; NULL where there is none.
+static tt_storage_t** owner_entry(const tt_address_range_t* range, const void* address) {
   size_t at = (size_t)((const char*)address - range->base);
   if (at >= range->bytes) return NULL;
   size_t index = at >> range->chunk_shift;
-  const tt_address_chunk_t* chunk = &range->chunks[index];
+  tt_address_chunk_t* chunk = &range->chunks[index];
   switch (chunk->kind) {
-    case KIND_SLOTS: return chunk->owners[(at & (((size_t)1 << range->chunk_shift) - 1)) >> chunk->shift];
-    case KIND_HEAD: return chunk->owner;
-    case KIND_REST: return range->chunks[index - chunk->span].owner;
+    case KIND_SLOTS: return &chunk->owners[(at & (((size_t)1 << range->chunk_shift) - 1)) >> chunk->shift];
+    case KIND_HEAD: return &chunk->owner;
+    case KIND_REST: return &range->chunks[index - chunk->span].owner;
     default: return NULL;
   }
+}
+
+tt_storage_t* tt_address_owner(const tt_address_range_t* range, const void* address) {
+  tt_storage_t** entry = owner_entry(range, address);
+  return entry ? *entry : NULL;
+}
+
+void tt_address_set_owner(tt_address_range_t* range, const void* address, tt_storage_t* owner) {
+  tt_storage_t** entry = owner_entry(range, address);
+  if (entry) *entry = owner;
 }

@@ -4,7 +4,7 @@
 // Invariants:
 //  A1 ranges of live storages are disjoint, ascending by address, inside the reservation, 512-byte aligned;
 //  A2 nothing in the reservation can be read or written (PROT_NONE);
-//  A3 a small slot keeps its owner for good: a freed storage object is reused with its slot;
+//  A3 a small slot keeps its owner when that is freed: the storage object is reused with its slot;
 //  A4 all functions run under the owner's lock (device.h).
 #ifndef TT_EAGER_ADDRESS_H_
 #define TT_EAGER_ADDRESS_H_
@@ -48,6 +48,9 @@ tt_storage_t* tt_address_owner(const tt_address_range_t* range, const void* addr
 static inline bool tt_address_range_holds(const tt_address_range_t* range, const void* address) {
   return (size_t)((const char*)address - range->base) < range->bytes;
 }
+
+// The storage that a live slot belongs to from now on (two live storages change places).
+void tt_address_set_owner(tt_address_range_t* range, const void* address, tt_storage_t* owner);
 
 // address_os.c
 void* tt_address_reserve_os(size_t bytes);  // NULL if the system refuses
