@@ -8,6 +8,7 @@
 
 #include <ATen/MemoryOverlap.h>
 #include <ATen/native/Resize.h>
+#include <ATen/native/TypeProperties.h>
 #include <ATen/ops/masked_fill.h>
 #include <ATen/ops/nonzero.h>
 #include <c10/util/SmallVector.h>
@@ -424,7 +425,7 @@ struct Entry final : c10::OperatorKernel {
     uint32_t count = 0;
     tt_status_t status = tt_call_execute(&call, results, kMaxResults, &count);
     if (C10_UNLIKELY(status != nullptr)) {
-      fail(status, op, stack);
+      fail(frame.plan, status, op, stack);
       return;
     }
     switch (plan.variant) {
@@ -435,16 +436,27 @@ struct Entry final : c10::OperatorKernel {
   }
 
  private:
-  C10_NOINLINE static void fail(tt_status_t status, const c10::OperatorHandle& op,
+  C10_NOINLINE static void fail(const Plan& plan, tt_status_t status, const c10::OperatorHandle& op,
                                 torch::jit::Stack* stack) {
-    if (tt_status_code(status) != TT_UNIMPLEMENTED) raise(status);
+    const tt_status_code_t code = tt_status_code(status);
+    const bool linalg = code == TT_ABORTED && (plan.flags & TT_ATEN_LINALG);
+    if (code != TT_UNIMPLEMENTED && !linalg) raise(status);
     const std::string reason = tt_status_message(status);
     tt_status_free(status);
+    if (linalg) C10_THROW_ERROR(LinAlgError, reason);
     fall_back(op, stack, reason.c_str());
+  }
+
+  // cat refuses a dtype of out= with a class of its own.
+  C10_NOINLINE static void check_joined(const Frame& frame) {
+    const at::ScalarType out = frame.base[frame.plan.out_slot].toTensor().scalar_type();
+    TORCH_CHECK_TYPE(at::canCast(at::native::result_type(frame.base[0].toTensorVector()), out),
+                     "torch.cat(): input types can't be cast to the desired output type ", out);
   }
 
   static void record_outs(Frame& frame, tt_call_t* call) {
     const Plan& plan = frame.plan;
+    if (C10_UNLIKELY(plan.joins)) check_joined(frame);
     if (plan.out_is_list) {
       call->outs =
           record_list(frame, frame.base[plan.out_slot].toListRef(), true, &call->out_count);
@@ -564,7 +576,7 @@ struct Entry final : c10::OperatorKernel {
     tt_status_t status =
         tt_call_execute(&call, results.data(), static_cast<uint32_t>(capacity), &count);
     if (status) {
-      fail(status, op, stack);
+      fail(frame.plan, status, op, stack);
       return;
     }
     c10::List<at::Tensor> list;

@@ -48,6 +48,7 @@ struct Plan {
   int8_t out_slot;      // of the first output; they are the last arguments
   int8_t device_slot;   // Device argument of a factory, -1 none
   bool out_is_list, returns_list, masks;
+  bool joins;       // cat.out
   bool exact_out;   // matrix products: out= has the operands' dtype, no conversion
   ArgPlan args[kMaxArgs];
   std::string name;   // "aten::add.Tensor"

@@ -84,6 +84,7 @@ std::string make_plan(size_t op, tt_variant_t variant, const tt_aten_info_t& inf
                                                  "aten::baddbmm", "aten::addmv", "aten::addbmm",
                                                  "aten::dot",     "aten::mv"};
   plan->exact_out = variant == TT_VARIANT_OUT && products.count(schema.name()) != 0;
+  plan->joins = plan->name == "aten::cat.out";
   uint32_t own_inputs = plan->stack_count;
   if (variant == TT_VARIANT_OUT) {
     while (own_inputs > 0 && is_out(own[own_inputs - 1])) own_inputs--;

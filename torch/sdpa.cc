@@ -3,6 +3,7 @@
 #include <ATen/native/DispatchStub.h>
 #include <ATen/native/transformers/attention.h>
 #include <ATen/native/transformers/sdp_utils_cpp.h>
+#include <ATen/ops/addbmm.h>
 #include <ATen/ops/all.h>
 #include <ATen/ops/eq.h>
 #include <torch/library.h>
@@ -74,14 +75,21 @@ bool equal(const at::Tensor& a, const at::Tensor& b) {
   TORCH_CHECK(a.device() == b.device(),
               "Expected all tensors to be on the same device, but found at least two devices, ",
               a.device(), " and ", b.device(), "!");
-  TORCH_CHECK(a.scalar_type() == b.scalar_type(), "Expected object of data type ", a.scalar_type(),
-              " but got data type ", b.scalar_type(), " for argument 'other' in call to 'equal'");
   if (a.sizes() != b.sizes()) return false;
   if (a.numel() == 0) return true;
   return at::all(at::eq(a, b)).item<bool>();
 }
 
+// The one in-place product that grows: a smaller self is expanded first.
+at::Tensor& addbmm_(at::Tensor& self, const at::Tensor& batch1, const at::Tensor& batch2,
+                    const at::Scalar& beta, const at::Scalar& alpha) {
+  const at::Tensor result = at::addbmm(self, batch1, batch2, beta, alpha);
+  self.resize_(result.sizes());
+  return self.copy_(result);
+}
+
 TORCH_LIBRARY_IMPL(aten, PrivateUse1, m) {
+  m.impl("addbmm_", TORCH_FN(addbmm_));
   m.impl("_fused_sdp_choice", TORCH_FN(choose));
   m.impl("equal", TORCH_FN(equal));
   m.impl("_nested_tensor_from_mask_left_aligned", TORCH_FN(can_be_nested));

@@ -20,8 +20,13 @@ typedef enum tt_aten_flags_e {
   TT_ATEN_RANDOM = 1 << 4,       // draws random words
   TT_ATEN_VTPU_ONLY = 1 << 5,    // not portable
   TT_ATEN_MIXED_DEVICE = 1 << 6, // some tensor arguments may be on the CPU (indices): the shim copies them over
-  TT_ATEN_ONE_VALUE = 1 << 8,    // writes one value everywhere: the target may overlap itself
   TT_ATEN_COMPOSITE = 1 << 7,    // CompositeImplicitAutograd with an Autograd kernel of its own: safe to register
+  TT_ATEN_ONE_VALUE = 1 << 8,    // writes one value everywhere: the target may overlap itself
+  // Pointwise ops convert into the dtype of out=, others want their own there. Not so:
+  TT_ATEN_OUT_EXACT = 1 << 9,    // pointwise, wants its own
+  TT_ATEN_OUT_CASTS = 1 << 10,   // not pointwise, converts
+  TT_ATEN_LIKE = 1 << 12,        // not pointwise, but results of the first argument's sizes follow its strides
+  TT_ATEN_LINALG = 1 << 11,      // a check inside the program that fails (ABORTED) is a torch.linalg.LinAlgError
 } tt_aten_flags_t;
 
 typedef struct tt_aten_info_s {

@@ -180,59 +180,42 @@ static const char* c_type_name(tt_dtype_t dtype) {
   }
 }
 
-// Pointwise ops whose out= must have the result's dtype.
-static bool out_must_match(const tt_aten_entry_t* entry) {
-  static const char* const names[] = {
-      "abs.out",        "neg.out",          "sign.out",       "sgn.out",         "floor.out",
-      "ceil.out",       "round.out",        "trunc.out",      "frac.out",        "bitwise_not.out",
-      "gelu.out",       "silu.out",         "mish.out",       "hardtanh.out",    "hardsigmoid.out",
-      "hardswish.out",  "elu.out",          "leaky_relu.out", "softplus.out",    "softshrink.out",
-      "hardshrink.out", "clamp_min.out",    "clamp_max.out",  "lerp.Tensor_out", "where.self_out",
-      "nan_to_num.out", "conj_physical.out"};
-  for (size_t i = 0; i < TT_ARRAY_LENGTH(names); ++i) {
-    if (strcmp(entry->info.out, names[i]) == 0) return true;
-  }
-  return false;
-}
-
-// out= of an op that is not pointwise must have the result's dtype, apart from these families, which cast.
-static bool out_may_cast(const tt_aten_entry_t* entry) {
-  static const char* const families[] = {
-      "cat",   "linalg_eig", "var",      "std",      "any",      "all",     "logsumexp",
-      "mean",  "sum",        "prod",     "nansum",   "cumsum",   "cumprod", "arange",
-      "range", "linspace",   "eye",      "full",     "cholesky", "geqrf",   "max.",
-      "min.",  "bernoulli",  "_fft_c2r", "logspace", "addr",     "normal",  "linalg_householder"};
-  if (entry->info.flags & TT_ATEN_POINTWISE) return true;
-  for (size_t i = 0; i < TT_ARRAY_LENGTH(families); ++i) {
-    if (strncmp(entry->info.out, families[i], strlen(families[i])) == 0) return true;
-  }
-  return false;
-}
-
-static tt_status_t check_out_dtype(const tt_aten_entry_t* entry, tt_dtype_t result, tt_dtype_t out) {
+static tt_status_t check_out_dtype(const tt_aten_entry_t* entry, const tt_lower_t* L, tt_dtype_t result,
+                                   tt_dtype_t out) {
   if (result == out) return TT_OK_STATUS;
   if (!can_cast(result, out)) {
     return tt_status_create(TT_INVALID_ARGUMENT, "result type %s can't be cast to the desired output type %s",
                             tt_lx_torch_name(result), tt_lx_torch_name(out));
   }
-  if (entry && out_must_match(entry)) {
+  uint32_t flags = entry ? entry->info.flags : TT_ATEN_OUT_CASTS;
+  if (L->out_casts) flags = TT_ATEN_OUT_CASTS;
+  if (flags & TT_ATEN_OUT_EXACT) {
     return tt_status_create(TT_INVALID_ARGUMENT, "Found dtype %s but expected %s", tt_lx_torch_name(out),
                             tt_lx_torch_name(result));
   }
-  if (!entry || out_may_cast(entry)) return TT_OK_STATUS;
+  if (flags & (TT_ATEN_POINTWISE | TT_ATEN_OUT_CASTS)) return TT_OK_STATUS;
   return tt_status_create(TT_INVALID_ARGUMENT, "Expected out tensor to have dtype %s, but got %s instead",
                           c_type_name(result), c_type_name(out));
 }
 
-static void pointwise_strides(const tt_build_t* build, const tt_type_t* type, int64_t* out_strides) {
+// The result's strides as TensorIterator gives them to a pointwise op (of all inputs, or LIKE: of the first), in
+// `strides`; NULL for row-major.
+static const int64_t* result_strides(const tt_build_t* build, uint32_t flags, const tt_type_t* type,
+                                     int64_t* strides) {
+  if (!(flags & (TT_ATEN_POINTWISE | TT_ATEN_LIKE)) || !tt_type_is_static(type)) return NULL;
   enum { INPUTS = 64 };
   tt_stride_input_t inputs[INPUTS];
   size_t count = 0, views = build->frame->arg_view[build->frame->call->arg_count];
+  if (flags & TT_ATEN_LIKE) {
+    if (views == 0 || !same_sizes(build->frame->views[0], type)) return NULL;
+    views = 1;
+  }
   for (size_t i = 0; i < views && count < INPUTS; ++i) {
     const tt_tensor_t* view = build->frame->views[i];
     if (view->is_defined) inputs[count++] = (tt_stride_input_t){view->rank, view->sizes, view->strides};
   }
-  tt_strides_pointwise(type->rank, type->dims, count, inputs, out_strides);
+  tt_strides_pointwise(type->rank, type->dims, count, inputs, strides);
+  return strides;
 }
 
 // One result of the lowering, by the call's variant.
@@ -240,7 +223,8 @@ static tt_status_t place_result(lowering_t* lowering, const tt_aten_entry_t* ent
   tt_build_t* build = lowering->build;
   const tt_call_t* call = build->frame->call;
   const tt_lresult_t* result = &lowering->L.results[k];
-  bool is_pointwise = entry && (entry->info.flags & TT_ATEN_POINTWISE);
+  uint32_t flags = entry ? entry->info.flags : 0;
+  int64_t strides[TT_MAX_RANK];
   if (result->kind != TT_RESULT_TENSOR) {
     tt_build_result_other(build, result->kind == TT_RESULT_INT ? TT_RESULT_INT : TT_RESULT_NONE,
                           result->integer);
@@ -254,9 +238,10 @@ static tt_status_t place_result(lowering_t* lowering, const tt_aten_entry_t* ent
       tt_build_result_other(build, TT_RESULT_NONE, 0);
       return TT_OK_STATUS;
     }
-    TT_RETURN_IF_ERROR(check_out_dtype(entry, result->value->type->dtype, out->dtype));
-    if (!same_sizes(out, result->value->type)) {   // the caller resizes and copies
-      tt_build_result(build, tt_build_convert(build, result->value, out->dtype), NULL);
+    TT_RETURN_IF_ERROR(check_out_dtype(entry, &lowering->L, result->value->type->dtype, out->dtype));
+    if (!same_sizes(out, result->value->type)) {   // the caller resizes, takes these strides and copies
+      tt_build_result(build, tt_build_convert(build, result->value, out->dtype),
+                      result_strides(build, flags, result->value->type, strides));
       return TT_OK_STATUS;
     }
     TT_RETURN_IF_ERROR(write_back(build, view, result->value, true));
@@ -268,15 +253,12 @@ static tt_status_t place_result(lowering_t* lowering, const tt_aten_entry_t* ent
                      (call->args[0].kind == TT_ARG_TENSORS ? view_of(build->frame, 0, k, &view)
                                                            : k == 0 && view_of(build->frame, 0, 0, &view));
     if (is_target) {
-      TT_RETURN_IF_ERROR(write_back(build, view, result->value, is_pointwise));
+      TT_RETURN_IF_ERROR(write_back(build, view, result->value, flags & TT_ATEN_POINTWISE));
       tt_build_result_other(build, TT_RESULT_WRITTEN, 0);
       return TT_OK_STATUS;
     }
   }
-  int64_t strides[TT_MAX_RANK];
-  if (is_pointwise && tt_type_is_static(result->value->type))
-    pointwise_strides(build, result->value->type, strides);
-  tt_build_result(build, result->value, is_pointwise ? strides : NULL);
+  tt_build_result(build, result->value, result_strides(build, flags, result->value->type, strides));
   return TT_OK_STATUS;
 }
 

@@ -94,11 +94,11 @@ static V no_values(tt_lower_t* L, tt_dtype_t dtype) {
   return tt_lx_full(L, dtype, 1, &zero, 0);
 }
 
-// First failure in a batch of infos as a check: 0 everywhere is fine.
+// First failure in a batch of infos as a check: 0 everywhere is fine. ABORTED: see TT_ATEN_LINALG.
 static void check_info(tt_lower_t* L, V info, const char* message) {
   if (!info || tt_type_elems(info->type) == 0) return;
   V worst = tt_lx_reduce_all(L, TT_OP_MAXIMUM, info);
-  if (worst) tt_b_check(L->b, EQ(worst, K(worst, 0)), TT_INVALID_ARGUMENT, message, 1, &worst);
+  if (worst) tt_b_check(L->b, EQ(worst, K(worst, 0)), TT_ABORTED, message, 1, &worst);
 }
 
 static V solve_triangular(tt_lower_t* L, V a, V b, bool left, bool upper, bool unit, const char* transpose) {
@@ -165,8 +165,8 @@ static void broadcast_batches(tt_lower_t* L, V* a, V* b) {
 
 // ---- Cholesky ----------------------------------------------------------------------------------
 
-static V cholesky(tt_lower_t* L, V a, bool upper, V* info) {
-  if (!square(L, a, "linalg.cholesky") || !float_or_complex(L, a, "linalg.cholesky")) return NULL;
+static V cholesky(tt_lower_t* L, V a, bool upper, const char* name, V* info) {
+  if (!square(L, a, name) || !float_or_complex(L, a, name)) return NULL;
   int64_t n = tt_lx_size(a, tt_lx_rank(a) - 1);
   V source = upper ? adjoint(L, a) : a;
   const int64_t square_dims[2] = {n, n};
@@ -177,18 +177,23 @@ static V cholesky(tt_lower_t* L, V a, bool upper, V* info) {
   *info = &op->results[1];
   return upper ? adjoint(L, &op->results[0]) : &op->results[0];
 }
-static const char not_positive[] =
-    "linalg.cholesky: The factorization could not be completed because the input is not positive-definite "
-    "(the leading minor of order {0} is not positive-definite).";
+#define NOT_POSITIVE                                                                              \
+  "cholesky: The factorization could not be completed because the input is not positive-definite " \
+  "(the leading minor of order {0} is not positive-definite)."
 TT_LOWERING(linalg_cholesky_ex) {
-  V info = NULL, l = cholesky(L, tt_l_tensor(L, 0), tt_l_bool(L, 1, false), &info);
-  if (tt_l_bool(L, 2, false)) check_info(L, info, not_positive);
+  V info = NULL, l = cholesky(L, tt_l_tensor(L, 0), tt_l_bool(L, 1, false), "linalg.cholesky", &info);
+  if (tt_l_bool(L, 2, false)) check_info(L, info, "linalg." NOT_POSITIVE);
   tt_l_return(L, l);
   tt_l_return(L, info);
 }
 TT_LOWERING(cholesky) {
-  V info = NULL, l = cholesky(L, tt_l_tensor(L, 0), tt_l_bool(L, 1, false), &info);
-  check_info(L, info, not_positive);
+  V a = tt_l_tensor(L, 0), info = NULL;
+  if (a && tt_lx_is_int_or_bool(tt_lx_dtype(a))) {
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"cholesky_cpu\" not implemented for '%s'",
+                    tt_lx_torch_name(tt_lx_dtype(a)));
+  }
+  V l = cholesky(L, a, tt_l_bool(L, 1, false), "cholesky", &info);
+  check_info(L, info, NOT_POSITIVE);
   tt_l_return(L, l);
 }
 // B with A = L L^H (U^H U): two triangular solves.
@@ -205,6 +210,10 @@ TT_LOWERING(cholesky_solve_helper) {
 TT_LOWERING(cholesky_inverse) {
   V factor = tt_l_tensor(L, 0);
   if (!square(L, factor, "cholesky_inverse")) return;
+  V zero = EQ(factor, K(factor, 0)), unit = CAST(identity_like(L, factor), TT_DTYPE_PRED);
+  tt_lx_check(L, NOT(AND(zero, unit)), TT_ABORTED,
+              "cholesky_inverse: A diagonal element is zero, the inversion could not be completed because the "
+              "input matrix is singular.");
   tt_l_return(L, cholesky_solve(L, identity_like(L, factor), factor, tt_l_bool(L, 1, false)));
 }
 
@@ -743,6 +752,8 @@ TT_LOWERING(linalg_svd) {
                     "linalg.svd: The input tensor A must have at least 2 dimensions.");
     return;
   }
+  tt_lx_check(L, EQ(a, a), TT_ABORTED,
+              "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.");
   bool full = tt_l_bool(L, 1, false), vectors = tt_l_bool(L, 2, true);
   int64_t m = tt_lx_static_size(L, a, rank - 2), n = tt_lx_static_size(L, a, rank - 1), k = TT_MIN(m, n);
   const int64_t u[2] = {m, full ? m : k}, v[2] = {full ? n : k, n};
@@ -773,6 +784,9 @@ TT_LOWERING(linalg_eigh) {
 }
 static tt_op_t* eig(tt_lower_t* L, V a, size_t results_wanted) {
   if (!square(L, a, "linalg.eig") || !float_or_complex(L, a, "linalg.eig")) return NULL;
+  V size = ABS(a);
+  tt_lx_check(L, LT(size, K(size, INFINITY)), TT_INVALID_ARGUMENT,
+              "torch.linalg.eig: input tensor should not contain infs or NaNs.");
   int64_t n = tt_lx_static_size(L, a, tt_lx_rank(a) - 1);
   const int64_t matrix[2] = {n, n};
   tt_dtype_t dtype = tt_lx_dtype(a);

@@ -441,13 +441,18 @@ TT_LOWERING(masked_fill) {
   tt_l_return(L, SEL(values[0], values[1] ? values[2] : NULL, values[1]));
 }
 
-// NaN in the input or in a bound gives NaN; min wins over max only where PyTorch's order does (min(max(x,
-// lo), hi)).
-static V clamp_values(tt_lower_t* L, V x, V lo, V hi) {
-  bool is_bool = tt_lx_dtype(x) == TT_DTYPE_PRED;
-  if (lo) x = is_bool ? OR(x, lo) : MAX(x, lo);
-  if (hi) x = is_bool ? AND(x, hi) : MIN(x, hi);
-  return x;
+// max and min order -0 before +0; PyTorch's clamp by numbers keeps x where it equals one (by tensors it has no rule).
+static V bounded(tt_lower_t* L, V x, V bound, uint32_t arg, bool is_lower) {
+  if (!x || !bound) return x;
+  if (tt_lx_dtype(x) == TT_DTYPE_PRED) return is_lower ? OR(x, bound) : AND(x, bound);
+  V result = is_lower ? MAX(x, bound) : MIN(x, bound);
+  const tt_larg_t* from = arg < L->arg_count ? &L->args[arg] : NULL;
+  bool may_be_zero = from && from->kind != TT_ARG_TENSOR && (from->is_value || tt_l_scalar_is(L, arg, 0));
+  if (!tt_dtype_is_float(tt_lx_dtype(x)) || !may_be_zero) return result;
+  return SEL(EQ(x, bound), x, result);
+}
+V tt_lx_clamp(tt_lower_t* L, V x, V lo, V hi, uint32_t min_arg, uint32_t max_arg) {
+  return bounded(L, bounded(L, x, lo, min_arg, true), hi, max_arg, false);
 }
 
 static void clamp(tt_lower_t* L, uint32_t min_arg, uint32_t max_arg) {
@@ -466,7 +471,7 @@ static void clamp(tt_lower_t* L, uint32_t min_arg, uint32_t max_arg) {
   V values[3] = {tt_lx_operand(L, 0, dtype), has_min ? tt_lx_operand(L, min_arg, dtype) : NULL,
                  has_max ? tt_lx_operand(L, max_arg, dtype) : NULL};
   tt_lx_broadcast(L, 3, values, dtype);
-  tt_l_return(L, clamp_values(L, values[0], values[1], values[2]));
+  tt_l_return(L, tt_lx_clamp(L, values[0], values[1], values[2], min_arg, max_arg));
 }
 TT_LOWERING(clamp) { clamp(L, 1, 2); }
 TT_LOWERING(clamp_min) { clamp(L, 1, 0); }

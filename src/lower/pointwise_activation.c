@@ -117,7 +117,7 @@ TT_LOWERING(hardtanh) {
   }
   V lo = tt_l_is_none(L, 1) ? K(x, -1) : tt_l_scalar_splat(L, 1, x),
     hi = tt_l_is_none(L, 2) ? K(x, 1) : tt_l_scalar_splat(L, 2, x);
-  tt_l_return(L, MIN(MAX(x, lo), hi));
+  tt_l_return(L, tt_lx_clamp(L, x, lo, hi, 1, 2));
 }
 TT_LOWERING(hardtanh_backward) {
   V grad, x;

@@ -77,6 +77,9 @@ TT_LOWERING(digamma) {
 TT_LOWERING(abs) {
   V x = tt_l_tensor(L, 0);
   tt_dtype_t d = tt_lx_dtype(x);
+  // magnitudes go into any real out=, or into the dtype of the numbers
+  tt_dtype_t out = tt_l_out_dtype(L, 0);
+  L->out_casts = tt_dtype_is_complex(d) && (out == d || !tt_dtype_is_complex(out));
   tt_l_return(L, d == TT_DTYPE_PRED || tt_dtype_is_unsigned_int(d) ? x : ABS(x));
 }
 

@@ -78,6 +78,10 @@ TT_LOWERING(normal) {
 TT_LOWERING(normal_of) {
   V mean = tt_l_tensor_or_null(L, 0), std = tt_l_tensor_or_null(L, 1), like = mean ? mean : std;
   if (!like || !tt_l_random_check(L, tt_lower_normal_of)) return;
+  if (tt_l_out_dtype(L, 0) != TT_DTYPE_INVALID && tt_lx_is_int_or_bool(tt_l_out_dtype(L, 0))) {
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"normal_kernel_cpu\" not implemented for '%s'",
+                    tt_lx_torch_name(tt_l_out_dtype(L, 0)));
+  }
   tt_dtype_t dtype = tt_lx_dtype(like), work = tt_l_accumulate(dtype);
   V values[2] = {mean ? CAST(mean, work) : tt_l_scalar(L, 0, work), std ? CAST(std, work)
                                                                     : tt_l_is_none(L, 1)
@@ -196,7 +200,13 @@ static V bernoulli_of(tt_lower_t* L, V like, V p, tt_dtype_t dtype) {
 TT_LOWERING(bernoulli) {
   V self = tt_l_tensor(L, 0);
   if (!require_float(L, self, "bernoulli_tensor_cpu_p_")) return;
-  tt_l_return(L, bernoulli_of(L, self, self, tt_lx_dtype(self)));
+  tt_dtype_t dtype = tt_l_out_dtype(L, 0);   // any out= takes zeros and ones
+  if (dtype == TT_DTYPE_INVALID) dtype = tt_lx_dtype(self);
+  if (tt_dtype_is_complex(dtype)) {
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"bernoulli_tensor_cpu_self_\" not implemented for '%s'",
+                    tt_lx_torch_name(dtype));
+  }
+  tt_l_return(L, bernoulli_of(L, self, self, dtype));
 }
 TT_LOWERING(bernoulli_tensor) {
   V self = tt_l_tensor(L, 0);

@@ -45,7 +45,15 @@ static void sum_over(tt_lower_t* L, uint32_t dim_arg, bool keep, uint32_t dtype_
 }
 TT_LOWERING(sum) { sum_over(L, 1, tt_l_bool(L, 2, false), 3, false); }
 TT_LOWERING(sum_all) { sum_over(L, 99, false, 1, false); }
-TT_LOWERING(nansum) { sum_over(L, 1, tt_l_bool(L, 2, false), 3, true); }
+TT_LOWERING(nansum) {
+  V x = tt_l_tensor(L, 0);
+  tt_dtype_t dtype = sum_dtype(L, 3, x);
+  // dtype= may be any, out= alone may not
+  if (tt_l_is_none(L, 3) && tt_dtype_is_float(tt_lx_dtype(x)) && tt_lx_is_int_or_bool(dtype)) {
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"nansum_cpu\" not implemented for '%s'", tt_lx_torch_name(dtype));
+  }
+  sum_over(L, 1, tt_l_bool(L, 2, false), 3, true);
+}
 
 static void mean_over(tt_lower_t* L, uint32_t dim_arg, bool keep, uint32_t dtype_arg) {
   V x = tt_l_tensor(L, 0);
@@ -81,6 +89,11 @@ TT_LOWERING(prod_dim) { prod_over(L, 1, tt_l_bool(L, 2, false), 3); }
 // ---- all, any, counting ------------------------------------------------------------------------
 static void truth(tt_lower_t* L, tt_op_kind_t kind, uint32_t dim_arg, bool keep) {
   V x = tt_l_tensor(L, 0);
+  tt_dtype_t out = tt_l_out_dtype(L, 0);
+  if (out != TT_DTYPE_INVALID && out != TT_DTYPE_PRED && out != TT_DTYPE_U8) {
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s only supports bool tensor for result, got: %s",
+                    kind == TT_OP_AND ? "all" : "any", tt_lx_torch_name(out));
+  }
   size_t count = 0;
   int64_t dims[TT_MAX_RANK];
   bool empty_list =
@@ -584,9 +597,10 @@ static void scan(tt_lower_t* L, const char* op, uint32_t dtype_arg) {
   V x = tt_l_tensor(L, 0);
   int64_t dim = tt_l_dim(L, tt_l_int(L, 1, 0), tt_lx_rank(x));
   tt_dtype_t dtype = sum_dtype(L, dtype_arg, x);
-  if (dtype == TT_DTYPE_PRED) dtype = TT_DTYPE_S64;
+  if (dtype == TT_DTYPE_PRED)
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"cum%s_out_cpu\" not implemented for 'Bool'", op);
   V wide = CAST(x, tt_l_accumulate(dtype));
-  tt_l_return(L, CAST(tt_lx_cumulative(L, wide, dim, op, false), sum_dtype(L, dtype_arg, x)));
+  tt_l_return(L, CAST(tt_lx_cumulative(L, wide, dim, op, false), dtype));
 }
 TT_LOWERING(cumsum) { scan(L, "sum", 2); }
 TT_LOWERING(cumprod) { scan(L, "prod", 2); }

@@ -21,6 +21,10 @@
 #define MIXED TT_ATEN_MIXED_DEVICE
 #define COMPOSITE TT_ATEN_COMPOSITE
 #define ONE TT_ATEN_ONE_VALUE
+#define EXACT TT_ATEN_OUT_EXACT
+#define CASTS TT_ATEN_OUT_CASTS
+#define LIKE TT_ATEN_LIKE
+#define LINALG TT_ATEN_LINALG
 static const tt_aten_entry_t entries[] = {
 #define TT_ATEN(symbol, functional, out, inplace, flags, value_args) \
   {{functional, out, inplace, flags}, value_args, tt_lower_##symbol},
