@@ -310,6 +310,28 @@ static tt_status_t collect_outputs(tt_build_t* build, outputs_t* outputs) {
   return TT_OK_STATUS;
 }
 
+// Whether an output or an effect depends on `value`.
+static bool is_read(const tt_func_t* func, const tt_value_t* value) {
+  uint32_t idle = 0;
+  for (const tt_op_t* op = func->body.block.first; op; op = op->next) {
+    uint32_t here = 0;
+    for (uint32_t i = 0; i < op->operand_count; ++i) here += op->operands[i] == value;
+    bool is_dead = here && op->result_count && op->kind != TT_OP_CUSTOM_CALL;
+    for (uint32_t i = 0; i < op->result_count && is_dead; ++i) is_dead = !is_read(func, &op->results[i]);
+    if (is_dead) idle += here;
+  }
+  return value->uses > idle;
+}
+
+// A lowering that needs only the type of what it overwrites reads it all the same.
+static void mark_unread(tt_build_t* build) {
+  for (uint32_t i = 0; i < build->param_count; ++i) {
+    tt_param_t* param = &build->params[i];
+    if (param->kind == TT_PARAM_STORAGE && build->storages[param->index].current)
+      param->is_unread = !is_read(build->func, tt_b_func_arg(build->func, i));
+  }
+}
+
 static tt_status_t make_program(tt_build_t* build, const outputs_t* outputs, const char* name,
                                 tt_eager_program_t** out) {
   size_t params = tt_align_up(build->param_count * sizeof(tt_param_t), 16);
@@ -353,6 +375,7 @@ tt_status_t tt_build_finish(tt_build_t* build, const char* name, tt_eager_progra
   TT_RETURN_IF_ERROR(collect_outputs(build, &outputs));
   tt_b_func_end(b, build->func, outputs.count, outputs.values);
   if (!tt_builder_ok(b)) return tt_builder_take_status(b);
+  if (!build->target.is_vtpu) mark_unread(build);
   tt_eager_program_t* program = NULL;
   TT_RETURN_IF_ERROR(make_program(build, &outputs, name, &program));
   tt_status_t status = TT_OK_STATUS;

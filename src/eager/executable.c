@@ -99,6 +99,28 @@ static tt_status_t scalar_input(tt_frame_t* frame, const tt_param_t* param, uint
   return tt_scalar_buffer(frame->engine, frame->device, param->dtype, data, out_buffer);
 }
 
+// D3: a whole overwrite heals. The plugin would give the error of an old value, although the program does not
+// use it: where it is known to have failed, zeros go in. NULL: it has not.
+static tt_status_t stand_in(tt_frame_t* frame, tt_rt_buffer_t* buffer, tt_rt_buffer_t** out_buffer) {
+  *out_buffer = NULL;
+  tt_rt_event_t* event = NULL;
+  bool is_done = true;
+  tt_status_t failure = tt_rt_buffer_ready_event(buffer, &event);
+  if (tt_status_is_ok(failure) && event) failure = tt_rt_event_poll(event, &is_done);
+  tt_rt_event_release(event);
+  if (tt_status_is_ok(failure)) return TT_OK_STATUS;
+  tt_status_ignore(failure);   // what was read raised it; this call does not
+  size_t bytes = tt_rt_buffer_bytes(buffer);
+  void* zeros = NULL;
+  TT_RETURN_IF_ERROR(tt_alloc(bytes ? bytes : 1, &zeros));
+  memset(zeros, 0, bytes);
+  tt_status_t status =
+      tt_rt_buffer_from_host(frame->engine->client, (size_t)frame->device, tt_rt_buffer_dtype(buffer),
+                             tt_rt_buffer_rank(buffer), tt_rt_buffer_dims(buffer), zeros, out_buffer);
+  tt_free(zeros);
+  return status;
+}
+
 static tt_status_t gather_inputs(tt_frame_t* frame, const tt_eager_program_t* program,
                                  size_t* out_temporaries) {
   uint64_t seed = 0, offset = 0;
@@ -112,6 +134,12 @@ static tt_status_t gather_inputs(tt_frame_t* frame, const tt_eager_program_t* pr
       frame->inputs[i] = cell->buffer;
       frame->donate[i] = param->may_donate && allow_donation && cell->holds == 0 &&   // E6
                          (TT_LIKELY(!cell->is_shared) || tt_rt_buffer_is_sole(cell->buffer));
+      if (TT_UNLIKELY(param->is_unread)) {
+        tt_rt_buffer_t* zeros = NULL;
+        TT_RETURN_IF_ERROR(stand_in(frame, cell->buffer, &zeros));
+        if (!zeros) continue;
+        frame->inputs[i] = frame->temporaries[(*out_temporaries)++] = zeros;
+      }
       continue;
     }
     TT_RETURN_IF_ERROR(scalar_input(frame, param, seed, offset, &frame->inputs[i]));

@@ -23,6 +23,7 @@ typedef enum tt_param_kind_e {
 typedef struct tt_param_s {
   uint8_t kind, dtype;
   bool may_donate;
+  bool is_unread;  // foreign plugins: a storage that is overwritten whole; its values do not matter
   uint32_t index;
 } tt_param_t;
 
