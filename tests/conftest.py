@@ -3,6 +3,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import zlib
 
 import pytest
 
@@ -32,6 +33,9 @@ def pytest_collection_modifyitems(config, items):
             raise pytest.UsageError(f"foreign.skips: no test is named {pattern}")
         for item in matches:
             item.add_marker(pytest.mark.skip(reason=reason))
+    if os.environ.get("TT_FOREIGN_PART"):
+        turn, parts = map(int, os.environ["TT_FOREIGN_PART"].split("/"))
+        items[:] = [item for item in items if zlib.crc32(item.nodeid.encode()) % parts == turn]
 
 
 def run_python(code: str, timeout: float = 120, **env) -> subprocess.CompletedProcess:

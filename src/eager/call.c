@@ -306,10 +306,6 @@ static tt_status_t lower_call(tt_build_t* build, int sized_phase, uint32_t sized
   const tt_call_t* call = build->frame->call;
   const tt_aten_entry_t* entry = call->op == TT_EAGER_OP_COPY ? NULL : tt_aten_entry(call->op);
   TT_RETURN_IF_ERROR(check_dtypes(build));
-  if (entry && (entry->info.flags & TT_ATEN_VTPU_ONLY) && !build->target.is_vtpu) {
-    return tt_status_create(TT_UNIMPLEMENTED, "this op runs on the virtual TPU only, not on %s",
-                            build->target.name);
-  }
   lowering_t lowering = {.build = build};
   tt_lower_t* L = &lowering.L;
   L->b = &build->b;
@@ -319,7 +315,11 @@ static tt_status_t lower_call(tt_build_t* build, int sized_phase, uint32_t sized
   L->random = random_words;
   L->self = &lowering;
   fill_out_dtypes(L, build->frame);
-  TT_RETURN_IF_ERROR(run_lowering(&lowering, sized_phase, sized_count, sized));
+  TT_RETURN_IF_ERROR(run_lowering(&lowering, sized_phase, sized_count, sized));   // arguments' errors come first
+  if (entry && (entry->info.flags & TT_ATEN_VTPU_ONLY) && !build->target.is_vtpu) {
+    return tt_status_create(TT_UNIMPLEMENTED, "this op runs on the virtual TPU only, not on %s",
+                            build->target.name);
+  }
   build->warning = L->warning;
   if (entry && (entry->info.flags & TT_ATEN_SIZED) && sized_phase == 0) {
     if (L->result_count == 1 && L->results[0].kind == TT_RESULT_TENSOR)

@@ -238,6 +238,10 @@ V tt_lx_layer_norm(tt_lower_t* L, V x, V weight, V bias, int64_t axis, double ep
 TT_LOWERING(native_layer_norm) {
   V x = tt_l_tensor(L, 0), y, mean, rstd;
   int64_t axis = x ? first_axis(L, x, tt_l_ints(L, 1)) : 0;
+  if (tt_lx_is_int_or_bool(tt_lx_dtype(x))) {
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"LayerNormKernelImpl\" not implemented for '%s'",
+                    tt_lx_torch_name(tt_lx_dtype(x)));
+  }
   if (!tt_builder_ok(L->b)) return;
   layer_norm(L, x, tt_l_tensor_or_null(L, 2), tt_l_tensor_or_null(L, 3), axis, tt_l_float(L, 4, 1e-5), false,
              &y, &mean, &rstd);

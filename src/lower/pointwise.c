@@ -169,6 +169,23 @@ static V power_special(tt_lower_t* L, uint32_t arg, V x) {
   return NULL;
 }
 
+// x ** n of integers that wrap. XLA squares as often as the low bits of n allow that count the bits of the
+// type (64-bit numbers: six), so n goes in by digits of that many: x ** (d0 + d1 R + ..) = x ** d0 * (x ** R) ** d1 ..
+static V integer_power(tt_lower_t* L, V x, V n) {
+  if (L->target->is_vtpu || !x || !n) return POW(x, n);
+  int bits = 8 * (int)tt_dtype_bytes(tt_lx_dtype(x)), digit_bits = 0;
+  while (1 << (digit_bits + 1) <= bits) ++digit_bits;
+  V mask = tt_lx_splat_i64(L, n, (1 << digit_bits) - 1), by = tt_lx_splat_i64(L, n, digit_bits), result = NULL;
+  V is_negative = LT(n, K(n, 0)), inverse = POW(x, n);
+  for (int at = 0; at < bits; at += digit_bits) {
+    V part = POW(x, AND(n, mask));
+    result = result ? MUL(result, part) : part;
+    n = tt_b_binary(L->b, TT_OP_SHIFT_RIGHT_LOGICAL, n, by);
+    for (int i = 0; i < digit_bits && at + digit_bits < bits; ++i) x = MUL(x, x);
+  }
+  return SEL(is_negative, inverse, result);
+}
+
 TT_LOWERING(pow) {
   tt_dtype_t dtype = tt_l_result_type(L, 2, first_two), wide = tt_l_accumulate(dtype);
   bool scalar_exponent = tt_l_tensor_or_null(L, 1) == NULL;
@@ -196,7 +213,8 @@ TT_LOWERING(pow) {
   }
   V values[2] = {tt_lx_operand(L, 0, wide), tt_lx_operand(L, 1, wide)};
   tt_lx_broadcast(L, 2, values, wide);
-  tt_l_return(L, CAST(POW(values[0], values[1]), dtype));
+  V result = tt_lx_is_int(wide) ? integer_power(L, values[0], values[1]) : POW(values[0], values[1]);
+  tt_l_return(L, CAST(result, dtype));
 }
 
 TT_LOWERING(atan2) {
