@@ -600,3 +600,16 @@ def test_pools_without_elements(name, shape):
             getattr(F, name)(x.to("tpu"), 5)
     else:
         assert getattr(F, name)(x.to("tpu"), 5).cpu().equal(want)
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: F.avg_pool1d(x, 2**40, 1, 2**39), lambda x: F.avg_pool1d(x, 2, 2**40),
+    lambda x: F.max_pool2d(x, 2, 2**40), lambda x: F.max_pool2d(x, 2, 1, 0, 2**40), lambda x: F.avg_pool3d(x[None], 2**40, 1, 2**39),
+])
+def test_pools_with_huge_windows(call):
+    """Refused at once: counting the places of such a window took for ever."""
+    x = torch.ones(2, 3, 8)
+    with pytest.raises(RuntimeError):
+        call(x)
+    with pytest.raises(RuntimeError):
+        call(x.to("tpu"))

@@ -23,8 +23,13 @@ static bool expand_list(tt_lower_t* L, const char* name, tt_i64s_t list, int n, 
                     "%s must either be a single int, or a tuple of %d ints, got %zu", name, n, list.size);
     return false;
   }
-  for (int i = 0; i < n; ++i)
+  for (int i = 0; i < n; ++i) {
     out[i] = list.size == 0 ? (fallback ? fallback[i] : if_empty) : list.data[list.size == 1 ? 0 : i];
+    if (out[i] == (int32_t)out[i]) continue;   // the CPU's kernels count in int
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "%s: value %lld cannot be converted to type int without overflow",
+                    name, (long long)out[i]);
+    return false;
+  }
   return true;
 }
 
