@@ -58,29 +58,30 @@ def fit_table(name, f, step, terms, entries=16):
     print_table(name, rows)
 
 
-def print_table(name, rows):
-    print(f"static const float kF{name}[{len(rows)}][{len(rows[0])}] = {{")
+def print_table(name, rows, double=False):
+    print(f"static const {'double k' if double else 'float kF'}{name}[{len(rows)}][{len(rows[0])}] = {{")
     for row in rows:
-        body = [re.sub("0+p", "p", float(c).hex()) + "f" if c else "0" for c in row]
+        body = [re.sub("0+p", "p", float(c).hex()) + ("" if double else "f") if c else "0" for c in row]
         print("  {" + ",\n   ".join(", ".join(body[k : k + 4]) for k in range(0, len(row), 4)) + "},")
     print("};")
 
 
-def log2_table():
-    """Rows: 1/c, -log2(1/c) to 15 binary places, the rest of it; c in the middle of each sixteenth (of the floats) of
-    [0.698, 1.396). The sixteenth about 1 has c = 1, so that log2 of what is close to 1 is the polynomial alone."""
+def log2_table(double=False):
+    """Rows: 1/c, -log2(1/c) to 15 (f64: 40) binary places, the rest of it; c in the middle of each sixteenth (of the
+    floats) of [0.698, 1.396). The sixteenth about 1 has c = 1, so that log2 of what is close to 1 is the polynomial alone."""
     if len(sys.argv) > 1 and "Log2" not in sys.argv[1:]:
         return
-    rows, reach = [[], [], []], 0
+    rows, reach, places = [[], [], []], 0, 40 if double else 15
+    start, bits, fmt = (0x3FE6555555555555, 48, "dQ") if double else (0x3F32AAAB, 19, "fI")
     for i in range(16):
-        low, high = (mp.mpf(struct.unpack("f", struct.pack("I", 0x3F32AAAB + (i + k) * 2**19))[0]) for k in (0, 1))
+        low, high = (mp.mpf(struct.unpack(fmt[0], struct.pack(fmt[1], start + (i + k) * 2**bits))[0]) for k in (0, 1))
         inverse = mp.mpf(1) if low <= 1 < high else rounded(2 / (low + high), False)
         log = -mp.log(inverse, 2)
-        top = mp.nint(log * 2**15) / 2**15
-        rows[0].append(inverse), rows[1].append(top), rows[2].append(rounded(log - top, False))
+        top = mp.nint(log * 2**places) / 2**places
+        rows[0].append(inverse), rows[1].append(top), rows[2].append(rounded(log - top, double))
         reach = max(reach, abs(low * inverse - 1), abs(high * inverse - 1))
-    print(f"// Log2: |m / c - 1| < {mp.nstr(reach, 4)}; rows: 1 / c, log2 c to 15 binary places, its rest")
-    print_table("Log2", rows)
+    print(f"// Log2: |m / c - 1| < {mp.nstr(reach, 4)}; rows: 1 / c, log2 c to {places} binary places, its rest")
+    print_table("Log2", rows, double)
 
 
 def series(f, eps=mp.mpf("1e-25")):
@@ -117,6 +118,9 @@ def main():
     stirling = lambda x: x * (mp.loggamma(x) - (x - mp.mpf(1) / 2) * mp.log(x) + x - mp.log(2 * mp.pi) / 2)
     stirling_of = lambda u: stirling(1 / sq(u)) if u > 1e-10 else mp.mpf(1) / 12 - u / 360 + u * u / 1260
     fit("Stirling", stirling_of, mp.mpf(0), 1 / mp.mpf("3.499") ** 2, 10, scale=sq)
+    log2_table(True)
+    log2_tail = series(lambda r: (mp.log(1 + r) - r + r * r / 2) / r**3 / mp.log(2))
+    fit("Log2Tail", log2_tail, mp.mpf("-0.0302"), mp.mpf("0.0302"), 10, scale=lambda r: r**3)
     # f32
     fit("Exp", series(lambda r: (mp.exp(r) - 1 - r) / r**2), -h, h, 6, False, scale=lambda r: r * r)
     fit("Log", series(lambda f: (mp.log(1 + f) - f + f * f / 2) / f**3), sq(2) / 2 - 1, sq(2) - 1, 8, False, scale=lambda f: f * f)
@@ -125,8 +129,7 @@ def main():
     fit("Tanh", series(lambda u: (mp.tanh(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("0.4"), 6, False, scale=lambda u: u)
     fit("Exp2", series(lambda r: (mp.power(2, r) - 1) / r), mp.mpf("-0.501"), mp.mpf("0.501"), 6, False, scale=lambda r: r)
     log2_table()
-    fit("Log2Tail", series(lambda r: (mp.log(1 + r) - r + r * r / 2) / r**3 / mp.log(2)), mp.mpf("-0.0302"), mp.mpf("0.0302"), 4, False,
-        scale=lambda r: r**3)
+    fit("Log2Tail", log2_tail, mp.mpf("-0.0302"), mp.mpf("0.0302"), 4, False, scale=lambda r: r**3)
     fit("Atan", series(lambda u: (mp.atan(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("1.0001"), 9, False, scale=lambda u: u)
     fit("Asin", series(lambda u: (mp.asin(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("0.2502"), 5, False, scale=lambda u: u)
     fit("Sinh", series(lambda u: (mp.sinh(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("1.0001"), 4, False, scale=lambda u: u)

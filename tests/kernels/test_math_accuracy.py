@@ -148,7 +148,7 @@ def test_pow(dtype, isa):
         want = np.power(x.astype(L), y.astype(L))
     error = ulps(got, want)
     worst = int(np.argmax(error))
-    assert error[worst] <= (1.5 if dtype == np.float32 else 1.0), f"{error[worst]} ulp at {x[worst]!r} ** {y[worst]!r}: {got[worst]!r}, want {want[worst]!r}"
+    assert error[worst] <= 1.5, f"{error[worst]} ulp at {x[worst]!r} ** {y[worst]!r}: {got[worst]!r}, want {want[worst]!r}"
 
 
 @pytest.mark.parametrize("isa", isas())

@@ -21,10 +21,26 @@ static const double kLog[] = {
   0x1.5555555555555p-1, 0x1.9999999999a3ap-2, 0x1.2492492476765p-2, 0x1.c71c7201f1f41p-3,
   0x1.745cf8c4cfebep-3, 0x1.3b1c42e222badp-3, 0x1.0fbd2bde02b13p-3, 0x1.0c1261fd9bdd6p-3,
 };
-// LogTail: error 1.03e-20 = 2^-66.39
-static const double kLogTail[] = {
-  0x1.999999999999ap-2, 0x1.2492492492523p-2, 0x1.c71c71c6ea0c5p-3, 0x1.745d177b19965p-3,
-  0x1.3b13959b3d042p-3, 0x1.1118d3897ce82p-3, 0x1.df7a59e3800a4p-4, 0x1.e047dc948b342p-4,
+// Log2: |m / c - 1| < 0.0297; rows: 1 / c, log2 c to 40 binary places, its rest
+static const double kLog2[3][16] = {
+  {0x1.66c612p+0, 0x1.57b864p+0, 0x1.49e112p+0, 0x1.3d1c14p+0,
+   0x1.314abcp+0, 0x1.2652c8p+0, 0x1.1c1d98p+0, 0x1.12979ap+0,
+   0x1.09afbep+0, 0x1.p+0, 0x1.e6a74ap-1, 0x1.cb5d4ep-1,
+   0x1.b2f934p-1, 0x1.9d0ac2p-1, 0x1.89374cp-1, 0x1.7734c4p-1},
+  {-0x1.f29de05b9p-2, -0x1.b34b1806dp-2, -0x1.7692ae7218p-2, -0x1.3c400e964p-2,
+   -0x1.04248af0dp-2, -0x1.9c2d4aaa7p-3, -0x1.33e2703efp-3, -0x1.9e4c1bc0dp-4,
+   -0x1.b6efa8adp-5, 0, 0x1.2c0719e1bp-4, 0x1.4085729f08p-3,
+   0x1.e1b92bcc5p-3, 0x1.3d4ab14b48p-2, 0x1.85f6247714p-2, 0x1.cb3938797p-2},
+  {-0x1.244b645c0199ap-42, -0x1.1b73ca92904dep-44, -0x1.1ef3151e7e35bp-42, -0x1.980f363d307eap-42,
+   0x1.f5e86ae45595p-44, 0x1.431b14d4c5803p-43, 0x1.6b40a72f55635p-44, 0x1.3ab83dda92899p-43,
+   0x1.06c8c45d50da5p-43, 0, 0x1.c9ee816bc8e0dp-42, 0x1.fa8bf9a65900ap-44,
+   0x1.8ea642ccb85c6p-43, -0x1.e891f39f63a5ap-42, 0x1.15f69d67aac6ap-43, 0x1.5322caae2e5edp-42},
+};
+// Log2Tail: error 7.09e-22 = 2^-70.26
+static const double kLog2Tail[] = {
+  0x1.ec709dc3a03fdp-2, -0x1.71547652b82fep-2, 0x1.2776c50ef9b77p-2, -0x1.ec709dc3a0302p-3,
+  0x1.a61762a9f194dp-3, -0x1.71547654d2724p-3, 0x1.484af8b19fabbp-3, -0x1.2776abd92e5eap-3,
+  0x1.0d1f5a66faf40p-3, -0x1.ed67502e1204cp-4,
 };
 // Exp: error 2.75e-19 = 2^-61.66
 static const double kExp[] = {

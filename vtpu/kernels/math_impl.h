@@ -11,7 +11,10 @@
 
 #define kLn2High 0x1.62e42fefa0000p-1      // 38 bits: products with exponents are exact
 #define kLn2Low 0x1.cf79abc9e3b3ap-40
+#define kLn2 0x1.62e42fefa39efp-1
+#define kLn2Rest 0x1.abc9e3b39803fp-56
 #define kLog2E 0x1.71547652b82fep+0
+#define kLog2ELow 0x1.777d0ffda0d24p-56
 #define kPiHalfA 0x1.921fb54442d18p+0
 #define kPiHalfB 0x1.1a62633145c07p-54
 #define kPiHalfC -0x1.f1976b7ed8fbcp-110
@@ -105,20 +108,6 @@ TT_VI vd d_exp_reduce(vd x, vd* n) {
   return d_fnma(*n, d_set(kLn2Low), d_fnma(*n, d_set(kLn2High), x));
 }
 TT_VI vd d_exp_tail(vd t) { return d_fma(t * t, D_WIDE_POLY(t, kExp), t); }
-// exp(hi + lo); |lo| is tiny against 1. The result times 2^n.
-TT_VI vd d_exp_pair(vd x, vd lo, vd* n) {
-  *n = d_rint(x * kLog2E);
-  vd r = d_fnma(*n, d_set(kLn2High), x);
-  vd t = d_fnma(*n, d_set(kLn2Low), r);
-  lo = lo + ((r - t) - *n * kLn2Low);
-  vd q = t * t * D_WIDE_POLY(t, kExp);
-  return d_fma(lo, q + t, q + lo) + t + 1.0;   // exp(t) + lo exp(t)
-}
-TT_VI vd d_exp2parts(vd x, vd lo) {
-  // the clamp keeps n in d_scale's range; beyond it the result is 0 or infinity anyway
-  vd n, r = d_exp_pair(d_min(d_max(x, d_set(-800)), d_set(800)), lo, &n);
-  return d_scale(r, n);
-}
 TT_RARE vd d_exp_rare(vd x) {
   vd n, t = d_exp_reduce(d_min(d_max(x, d_set(-800)), d_set(800)), &n);
   return d_scale(d_exp_tail(t) + 1.0, n);
@@ -137,14 +126,16 @@ TT_VI vd d_expm1_core(vd x) {
 TT_VI vd d_expm1(vd x) { return d_expm1_core(d_min(d_max(x, d_set(-45)), d_set(710))); }
 
 // ---- log ---------------------------------------------------------------------------------------
-// x = 2^k m, m in [sqrt(1/2), sqrt(2)); x positive and finite, denormals included.
-TT_VI vd d_split_normal(vd x, vd* k) {
-  vl bits = (vl)x;
-  vl shifted = bits - 0x3fe6a09e00000000ll;               // so that the exponent steps at sqrt(1/2)
+// x = 2^k m, m in [sqrt(1/2), sqrt(2)); x positive and finite, denormals included. The exponent steps at `base`, the bits
+// of m's lower bound: returns the distance from it, in whose low 52 bits is m's.
+static const int64_t kLogBase = 0x3fe6a09e00000000;
+TT_VI vl d_exponent(vd x, int64_t base, vd* k) {
+  vl shifted = (vl)x - base;
   vl e = (vl)((vu)(shifted + (1024ll << 52)) >> 52);     // >= 0 for every finite positive double
   *k = (vd)(e | 0x4330000000000000ll) - (0x1p52 + 1024);
-  return (vd)((shifted & 0xfffffffffffffll) + 0x3fe6a09e00000000ll);
+  return shifted;
 }
+TT_VI vd d_split_normal(vd x, vd* k) { return (vd)((d_exponent(x, kLogBase, k) & 0xfffffffffffffll) + kLogBase); }
 TT_VI vd d_split(vd x, vd* k) {
   md tiny = d_lt(x, d_set(0x1p-1022));
   vd m = d_split_normal(d_sel(tiny, x * 0x1p54, x), k);
@@ -174,41 +165,22 @@ TT_VI vd d_log(vd x) {
   vd k, m = d_split_normal(x, &k);
   return d_log_core(m - 1.0, k);
 }
-// log(u + c) + more log 2; u positive and normal, c small against it. u = 1 and a tiny c keep c's relative
+// log(u + c); u positive and normal, c small against it. u = 1 and a tiny c keep c's relative
 // accuracy.
-TT_VI vd d_log_sum(vd u, vd c, vd more) {
-  vl shifted = (vl)u - 0x3fe6a09e00000000ll;
-  vd k = (vd)((vl)((vu)(shifted + (1024ll << 52)) >> 52) | 0x4330000000000000ll) - (0x1p52 + 1024);
+TT_VI vd d_log_sum(vd u, vd c) {
+  vd k;
+  vl shifted = d_exponent(u, kLogBase, &k);
   vd unit = (vd)(0x3ff0000000000000ll - (shifted & ~0xfffffffffffffll));   // 2^-k; k = 1024: < 0
-  vd m = (vd)((shifted & 0xfffffffffffffll) + 0x3fe6a09e00000000ll);
-  return d_log_core(d_fma(c, d_max(unit, d_set(0)), m - 1.0), k + more);
+  vd m = (vd)((shifted & 0xfffffffffffffll) + kLogBase);
+  return d_log_core(d_fma(c, d_max(unit, d_set(0)), m - 1.0), k);
 }
-// log(1 + w) + more log 2, -1 < w < infinity; the sum's error, w - (u - 1), is exact wherever it matters.
-TT_VI vd d_log1p_core(vd w, vd more) {
+// log(1 + w), -1 < w < infinity; the sum's error, w - (u - 1), is exact wherever it matters.
+TT_VI vd d_log1p_core(vd w) {
   vd u = w + 1.0;
-  return d_log_sum(u, w - (u - 1.0), more);
-}
-// log x = hi + lo to about 2^-64; positive finite x.
-TT_VI void d_log_pair(vd x, vd* hi, vd* lo) {
-  vd k, m = d_split(x, &k);
-  vd f = m - 1.0, t = f + 2.0;
-  vd t_lo = f - (t - 2.0);
-  vd s = f / t;
-  vd s_lo = (d_fnma(s, t, f) - s * t_lo) / t;
-  vd z = s * s, z_lo = d_fma(2.0 * s, s_lo, d_fma(s, s, d_neg(z)));
-  vd q = z * D_POLY(z, kLogTail);
-  vd a = q + 0x1.5555555555555p-1, a_lo = (q - (a - 0x1.5555555555555p-1)) + 0x1.5555555555555p-55;
-  vd b = z * a, b_lo = d_fma(z, a, d_neg(b)) + d_fma(z, a_lo, z_lo * a);
-  vd c = b + 2.0, c_lo = (b - (c - 2.0)) + b_lo;
-  vd l = s * c, l_lo = d_fma(s, c, d_neg(l)) + d_fma(s, c_lo, s_lo * c);
-  vd kh = k * kLn2High;
-  vd sum = kh + l;
-  vd rest = (l - (sum - kh)) + d_fma(k, d_set(kLn2Low), l_lo);
-  *hi = sum + rest;
-  *lo = rest - (*hi - sum);
+  return d_log_sum(u, w - (u - 1.0));
 }
 TT_VI vd d_log1p(vd x) {
-  vd r = d_log1p_core(x, d_set(0));
+  vd r = d_log1p_core(x);
   r = d_sel(d_lt(d_set(-1), x), r, d_sel(d_eq(x, d_set(-1)), d_set(-INFINITY), d_set(NAN)));
   return d_sel(dm_or(d_eq(x, d_set(0)), d_eq(x, d_set(INFINITY))), x, r);
 }
@@ -292,22 +264,28 @@ TT_VI vd d_asinh(vd x) {
   vd a = d_abs(x), b = d_min(a, d_set(0x1p60)), z = b * b, root = d_sqrt(z + 1.0);
   vd near = d_fma(a * z, D_WIDE_POLY(z, kAsinh), a);
   // log(root + a), the sum in two parts; root is the larger
-  vd u = root + b, r = d_log_sum(u, b - (u - root), d_set(0));
+  vd u = root + b, r = d_log_sum(u, b - (u - root));
   r = d_sel(d_lt(a, d_set(0.5)), near, r);
   if (d_some_not(d_lt(a, d_set(0x1p60)))) r = d_asinh_rare(r, a);
   return d_copysign(r, x);
 }
+TT_VI vd d_acosh_core(vd x) {
+  vd t = x - 1.0;
+  return d_log1p_core(t + d_sqrt(d_fma(t, t, t + t)));
+}
+TT_RARE vd d_acosh_rare(vd x) {
+  vd k, m = d_split_normal(x, &k);
+  md big = d_le(d_set(0x1p500), x);                    // log 2 x
+  vd r = d_sel(big, d_log_core(m - 1.0, k + 1.0), d_acosh_core(d_min(x, d_set(0x1p500))));
+  return d_sel(d_le(d_set(1), x), d_sel(d_eq(x, d_set(INFINITY)), x, r), d_set(NAN));
+}
 TT_VI vd d_acosh(vd x) {
-  vd t = d_min(x, d_set(0x1p60)) - 1.0;
-  md big = d_lt(d_set(0x1p60), x);
-  vd w = t + d_sqrt(d_fma(t, t, t + t));
-  vd r = d_log1p_core(d_sel(big, x, w), d_sel(big, d_set(1), d_set(0)));
-  r = d_sel(d_lt(x, d_set(INFINITY)), r, x);
-  return d_sel(d_lt(x, d_set(1)), d_set(NAN), r);
+  if (d_some_not(dm_and(d_le(d_set(1), x), d_lt(x, d_set(0x1p500))))) return d_acosh_rare(x);
+  return d_acosh_core(x);
 }
 TT_VI vd d_atanh(vd x) {
   vd a = d_abs(x), one = d_set(1);
-  vd r = 0.5 * d_log1p_core((a + a) / (one - a), d_set(0));
+  vd r = 0.5 * d_log1p_core((a + a) / (one - a));
   r = d_sel(d_lt(a, one), r, d_sel(d_eq(a, one), d_set(INFINITY), d_set(NAN)));
   return d_copysign(r, x);
 }
@@ -470,13 +448,56 @@ TT_VI vd d_pow_edges(vd r, vd x, vd y) {
   r = d_sel(dm_or(d_nan(x, x), d_nan(y, y)), d_set(NAN), r);
   return d_sel(dm_or(d_eq(y, zero), d_eq(x, one)), one, r);
 }
+// log2 of 2^k m, m = the mantissa's bits in `shifted` + kLog2Base, as hi + lo to about 2^-68 absolutely and, next to 1,
+// 2^-64 relatively. m / c = 1 + r + p_lo of the table's c, exactly; the terms of r and r^2 are in two parts.
+static const int64_t kLog2Base = 0x3fe6555555555555;   // 0.698: 1 is in the middle of a sixteenth
+TT_VI void d_log2_pair(vl shifted, vd k, vd* hi, vd* lo) {
+  vd m = (vd)((shifted & 0xfffffffffffffll) + kLog2Base);
+  vl i = shifted >> 48;
+  vd inverse = d_table(kLog2[0], i);
+  vd p = m * inverse, p_lo = d_fma(m, inverse, d_neg(p)), r = p - 1.0;
+  vd top = k + d_table(kLog2[1], i);                   // exact: 12 bits before the point, 40 behind it
+  vd h = r * kLog2E, s = r * r, t = s * (-0.5 * kLog2E);
+  vd h_lo = d_fma(r, d_set(kLog2E), d_neg(h)), s_lo = d_fma(r, r, d_neg(s));
+  vd t_lo = d_fma(s, d_set(-0.5 * kLog2E), d_neg(t));
+  vd tail = d_fma(s, d_fma(r, D_WIDE_POLY(r, kLog2Tail), d_set(-0.5 * kLog2ELow)), d_table(kLog2[2], i));
+  vd slope = d_fma(r, d_fma(r, d_set(kLog2E), d_set(-kLog2E)), d_set(kLog2E));   // of log2 at 1 + r
+  vd rest = d_fma(r, d_set(kLog2ELow), h_lo) + d_fma(p_lo, slope, d_fma(s_lo, d_set(-0.5 * kLog2E), t_lo));
+  vd sum = top + h, l = sum + t;
+  vd l_lo = ((h - (sum - top)) + (t - (l - sum))) + (rest + tail);
+  *hi = l + l_lo;                                      // tail reaches 2^-10 of l
+  *lo = l_lo - (*hi - l);
+}
+// 2^(p + p_lo) = the result times 2^n; p_lo tiny
+TT_VI vd d_exp2_pair(vd p, vd p_lo, vd* n) {
+  *n = d_rint(p);
+  vd u = p - *n, t = u * kLn2;
+  vd lo = d_fma(u, d_set(kLn2), d_neg(t)) + d_fma(u, d_set(kLn2Rest), p_lo * kLn2);
+  vd q = t * t * D_WIDE_POLY(t, kExp);
+  return (d_fma(lo, q + t, q + lo) + t) + 1.0;         // exp(t) + lo exp(t)
+}
+// Any operands.
+TT_RARE vd d_pow_rare(vd x, vd y) {
+  vd a = d_abs(x), zero = d_set(0), k, l, l_lo, n;
+  md tiny = d_lt(a, d_set(0x1p-1022)), finite = dm_and(d_lt(zero, a), d_lt(a, d_set(INFINITY)));
+  vl shifted = d_exponent(d_sel(tiny, a * 0x1p54, a), kLog2Base, &k);
+  d_log2_pair(shifted, d_sel(tiny, k - 54.0, k), &l, &l_lo);
+  l = d_sel(finite, l, d_sel(d_eq(a, zero), d_set(-INFINITY), a));      // infinity and NaN stay
+  vd p = y * l, p_lo = d_fma(y, l_lo, d_fma(y, l, d_neg(p)));
+  p_lo = d_sel(d_lt(d_abs(p), d_set(1100)), p_lo, zero);
+  vd r = d_exp2_pair(d_min(d_max(p, d_set(-1100)), d_set(1100)), p_lo, &n);
+  return d_pow_edges(d_scale(r, n), x, y);
+}
+// As f_pow.
 TT_VI vd d_pow(vd x, vd y) {
-  vd hi, lo, a = d_abs(x);
-  d_log_pair(a, &hi, &lo);
-  vd p = y * hi, p_lo = d_fma(y, hi, d_neg(p)) + y * lo;
-  md large = d_lt(d_set(790), d_abs(p));
-  p_lo = d_sel(large, d_set(0), p_lo);
-  return d_pow_edges(d_exp2parts(p, p_lo), x, y);
+  vd k, l, l_lo, n;
+  vl shifted = d_exponent(x, kLog2Base, &k);
+  d_log2_pair(shifted, k, &l, &l_lo);
+  vd p = y * l, p_lo = d_fma(y, l_lo, d_fma(y, l, d_neg(p)));
+  md plain = dm_and(dm_and(d_le(d_set(0x1p-1022), x), d_lt(x, d_set(INFINITY))), d_lt(d_abs(p), d_set(1020)));
+  if (d_some_not(plain)) return d_pow_rare(x, y);
+  vd r = d_exp2_pair(p, p_lo, &n);
+  return d_scale_normal(r, n);
 }
 
 // ---- remainder ---------------------------------------------------------------------------------

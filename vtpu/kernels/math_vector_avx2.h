@@ -50,6 +50,8 @@ TT_VI vd d_scale(vd a, vd n) {
 TT_VI vd d_scale_normal(vd a, vd n) { return (vd)((vl)a + ((vl)(n + 0x1.8p52) << 52)); }
 // products of the low halves
 TT_VI vl l_product(vl a, vl b) { return (vl)_mm256_mul_epu32((__m256i)a, (__m256i)b); }
+// table[i mod 16]
+TT_VI vd d_table(const double* table, vl i) { return (vd)_mm256_i64gather_pd(table, (__m256i)(i & 15), 8); }
 TT_VI vf f_set(float v) { return (vf)_mm256_set1_ps(v); }
 TT_VI vf f_load(const float* p) { return (vf)_mm256_loadu_ps(p); }
 TT_VI void f_store(float* p, vf v) { _mm256_storeu_ps(p, (__m256)v); }

@@ -37,6 +37,10 @@ TT_VI md l_bit(vl a, int64_t bit) { return _mm512_test_epi64_mask((__m512i)a, _m
 TT_VI vd d_scale(vd a, vd n) { return (vd)_mm512_scalef_pd((__m512d)a, (__m512d)n); }
 TT_VI vd d_scale_normal(vd a, vd n) { return d_scale(a, n); }
 TT_VI vl l_product(vl a, vl b) { return (vl)_mm512_mul_epu32((__m512i)a, (__m512i)b); }
+// table[i mod 16]
+TT_VI vd d_table(const double* table, vl i) {
+  return (vd)_mm512_permutex2var_pd(_mm512_loadu_pd(table), (__m512i)i, _mm512_loadu_pd(table + 8));
+}
 TT_VI vf f_set(float v) { return (vf)_mm512_set1_ps(v); }
 TT_VI vf f_load(const float* p) { return (vf)_mm512_loadu_ps(p); }
 TT_VI void f_store(float* p, vf v) { _mm512_storeu_ps(p, (__m512)v); }
