@@ -89,6 +89,19 @@ def series(f, eps=mp.mpf("1e-25")):
     return lambda u: f(mp.mpf(u) if abs(u) > eps else eps)
 
 
+def inverse_erf_ratio(w):
+    """erf_inv(x) / x of w = -log(1 - x^2); next to x = 1 by Newton's steps on erfc."""
+    w = max(mp.mpf(w), mp.mpf("1e-30"))
+    x = mp.sqrt(-mp.expm1(-w))
+    q = mp.exp(-w) / (1 + x)
+    if q > mp.mpf("1e-3"):
+        return mp.erfinv(x) / x
+    y = mp.sqrt(-mp.log(q * mp.sqrt(mp.pi) * mp.sqrt(-mp.log(q))))
+    for _ in range(9):
+        y += (mp.erfc(y) - q) * mp.sqrt(mp.pi) / 2 * mp.exp(y * y)
+    return y / x
+
+
 def main():
     mp.mp.dps = 150
     sq = mp.sqrt
@@ -140,6 +153,16 @@ def main():
         scale=lambda t: 1 / erfc_scaled(2 * (1 + t) / (1 - t)))
     fit("Lgamma", lgamma, mp.mpf("-0.5001"), mp.mpf("0.5001"), 10, False, scale=lambda d: 4)
     fit("Stirling", stirling_of, mp.mpf(0), 1 / mp.mpf("3.499") ** 2, 3, False, scale=sq)
+    # erf_inv(x) / x: of w - 5/2 for w = -log(1 - x^2) < 5, of sqrt(w) - 3 beyond; f64 as the start of Halley's step
+    for double, terms, end in ((True, (9, 9), "6.01"), (False, (10, 10), "4.08")):
+        with mp.workdps(50):
+            near, far = (lambda u: inverse_erf_ratio(u + mp.mpf("2.5"))), (lambda u: inverse_erf_ratio((u + 3) ** 2))
+            fit("ErfInv", near, mp.mpf("-2.5"), mp.mpf("2.501"), terms[0], double, scale=lambda u: 1 / near(u))
+            fit("ErfInvFar", far, mp.mpf("-0.765"), mp.mpf(end) - 3, terms[1], double, scale=lambda u: 1 / far(u))
+    # (log x - 1 / (2 x) - digamma(x)) x^2, u = 1 / x^2
+    digamma = lambda x: (mp.log(x) - 1 / (2 * x) - mp.digamma(x)) * x * x
+    fit("Digamma", lambda u: digamma(1 / sq(u)) if u > 1e-10 else mp.mpf(1) / 12 - u / 120, mp.mpf(0), 1 / mp.mpf("5.999") ** 2, 8,
+        scale=lambda u: u)
     # Of the steps for which 16 entries reach 3.922, from where erf rounds to 1, that with the best roundings in row 0.
     fit_table("Erf", mp.erf, mp.mpf(16595) / 65536, 5)
     fit("LogTail", series(lambda u: (mp.atanh(sq(u)) / sq(u) - 1 - u / 3) / u**2), mp.mpf(0), z, 4, False, scale=lambda u: u * u)

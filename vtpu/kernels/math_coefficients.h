@@ -105,6 +105,23 @@ static const double kAsinh[] = {
   -0x1.6e8b517f0b1c2p-6, 0x1.1c48b7f14fddfp-6, -0x1.c908be2267f18p-7, 0x1.761dd28e70a7ep-7,
   -0x1.2933c6ab29b3fp-7, 0x1.8e060b8544b20p-8, -0x1.39952d3f0ce18p-9,
 };
+// ErfInv: error 1.58e-7 = 2^-22.6
+static const double kErfInv[] = {
+  0x1.805c5cfbe077fp+0, 0x1.f91ecb5e0d6e2p-3, -0x1.11c43839ad40fp-8, -0x1.48aa67506a1d7p-10,
+  0x1.c9d522f9d7f05p-13, -0x1.25ef04cb691dep-18, -0x1.cfa33e2a95180p-19, 0x1.6f6a7fe776b42p-22,
+  0x1.83bbf8370e32ep-26,
+};
+// ErfInvFar: error 1.38e-6 = 2^-19.47
+static const double kErfInvFar[] = {
+  0x1.6a9f0aba50ef0p+1, 0x1.006f0eac6ea9cp+0, 0x1.34fc068a3ef5dp-7, -0x1.fe531b643bb56p-8,
+  0x1.7a6c46e053473p-8, -0x1.acb0b1f63532fp-9, 0x1.33ba40fff8e36p-10, -0x1.e4a25e45e6359p-13,
+  0x1.3ce05131319d8p-16,
+};
+// Digamma: error 4.47e-19 = 2^-60.96
+static const double kDigamma[] = {
+  0x1.5555555555554p-4, -0x1.11111111077d4p-7, 0x1.041040cb0e14bp-8, -0x1.1110cfee55e0cp-8,
+  0x1.f0572c5179551p-8, -0x1.56afd42729133p-6, 0x1.33ef87fd4b317p-4, -0x1.d682b42ae92b2p-3,
+};
 // Exp: error 5.36e-10 = 2^-30.8
 static const float kFExp[] = {
   0x1.p-1f, 0x1.555556p-3f, 0x1.5554e8p-5f, 0x1.1110ep-7f,
@@ -215,6 +232,18 @@ static const float kFLgamma[] = {
 // Stirling: error 3.31e-9 = 2^-28.17
 static const float kFStirling[] = {
   0x1.555554p-4f, -0x1.6bd642p-9f, 0x1.7e14cp-11f,
+};
+// ErfInv: error 5.74e-8 = 2^-24.05
+static const float kFErfInv[] = {
+  0x1.805c5ep+0f, 0x1.f91e8ap-3f, -0x1.11c506p-8f, -0x1.48651p-10f,
+  0x1.c9e986p-13f, -0x1.4daf08p-18f, -0x1.d0ef4ep-19f, 0x1.f69d08p-22f,
+  0x1.90fc2cp-26f, -0x1.32cc26p-27f,
+};
+// ErfInvFar: error 3.44e-8 = 2^-24.79
+static const float kFErfInvFar[] = {
+  0x1.6a9efcp+1f, 0x1.006dc4p+0f, 0x1.358024p-7f, -0x1.f47f04p-8f,
+  0x1.74bb24p-8f, -0x1.d7a9f6p-9f, 0x1.851eeap-10f, -0x1.d0cea4p-15f,
+  -0x1.44559cp-12f, 0x1.e3484ap-14f,
 };
 
 #endif  // TT_VTPU_KERNELS_MATH_COEFFICIENTS_H_

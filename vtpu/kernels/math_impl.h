@@ -18,6 +18,7 @@
 #define kPiHalfA 0x1.921fb54442d18p+0
 #define kPiHalfB 0x1.1a62633145c07p-54
 #define kPiHalfC -0x1.f1976b7ed8fbcp-110
+#define kHalfRootPi 0x1.c5bf891b4ef6ap-1
 #define kHalfLog2Pi 0x1.d67f1c864beb4p-1
 #define kTwoByPi 0x1.45f306dc9c883p-1
 
@@ -126,8 +127,8 @@ TT_VI vd d_expm1_core(vd x) {
 TT_VI vd d_expm1(vd x) { return d_expm1_core(d_min(d_max(x, d_set(-45)), d_set(710))); }
 
 // ---- log ---------------------------------------------------------------------------------------
-// x = 2^k m, m in [sqrt(1/2), sqrt(2)); x positive and finite, denormals included. The exponent steps at `base`, the bits
-// of m's lower bound: returns the distance from it, in whose low 52 bits is m's.
+// x = 2^k m, m in [sqrt(1/2), sqrt(2)); x positive and finite, denormals included. The exponent steps at
+// `base`, the bits of m's lower bound: returns the distance from it, in whose low 52 bits is m's.
 static const int64_t kLogBase = 0x3fe6a09e00000000;
 TT_VI vl d_exponent(vd x, int64_t base, vd* k) {
   vl shifted = (vl)x - base;
@@ -135,7 +136,9 @@ TT_VI vl d_exponent(vd x, int64_t base, vd* k) {
   *k = (vd)(e | 0x4330000000000000ll) - (0x1p52 + 1024);
   return shifted;
 }
-TT_VI vd d_split_normal(vd x, vd* k) { return (vd)((d_exponent(x, kLogBase, k) & 0xfffffffffffffll) + kLogBase); }
+TT_VI vd d_split_normal(vd x, vd* k) {
+  return (vd)((d_exponent(x, kLogBase, k) & 0xfffffffffffffll) + kLogBase);
+}
 TT_VI vd d_split(vd x, vd* k) {
   md tiny = d_lt(x, d_set(0x1p-1022));
   vd m = d_split_normal(d_sel(tiny, x * 0x1p54, x), k);
@@ -448,8 +451,9 @@ TT_VI vd d_pow_edges(vd r, vd x, vd y) {
   r = d_sel(dm_or(d_nan(x, x), d_nan(y, y)), d_set(NAN), r);
   return d_sel(dm_or(d_eq(y, zero), d_eq(x, one)), one, r);
 }
-// log2 of 2^k m, m = the mantissa's bits in `shifted` + kLog2Base, as hi + lo to about 2^-68 absolutely and, next to 1,
-// 2^-64 relatively. m / c = 1 + r + p_lo of the table's c, exactly; the terms of r and r^2 are in two parts.
+// log2 of 2^k m, m = the mantissa's bits in `shifted` + kLog2Base, as hi + lo to about 2^-68 absolutely and,
+// next to 1, 2^-64 relatively. m / c = 1 + r + p_lo of the table's c, exactly; the terms of r and r^2 are in
+// two parts.
 static const int64_t kLog2Base = 0x3fe6555555555555;   // 0.698: 1 is in the middle of a sixteenth
 TT_VI void d_log2_pair(vl shifted, vd k, vd* hi, vd* lo) {
   vd m = (vd)((shifted & 0xfffffffffffffll) + kLog2Base);
@@ -546,4 +550,31 @@ TT_RARE vd d_lgamma_rare(vd x) {
 TT_VI vd d_lgamma(vd x) {
   if (d_some_not(dm_and(d_le(d_set(0x1p-1022), x), d_lt(x, d_set(INFINITY))))) return d_lgamma_rare(x);
   return d_lgamma_core(x);
+}
+
+// ---- erf_inv, digamma --------------------------------------------------------------------------
+// One step of Halley's on erf, or on erfc next to 1, from a value to 2^-19.
+TT_VI vd d_erf_inv(vd x) {
+  vd a = d_abs(x), q = 1.0 - a, w = d_neg(d_log(q * (a + 1.0)));
+  vd near = D_WIDE_POLY(w - 2.5, kErfInv), far = D_WIDE_POLY(d_sqrt(w) - 3.0, kErfInvFar);
+  vd y = a * d_sel(d_lt(w, d_set(5)), near, far);
+  vd error = d_sel(d_lt(a, d_set(0.5)), d_erf(y) - a, q - d_erfc(y));
+  vd step = error * kHalfRootPi * d_exp(y * y);
+  y = y - step / d_fma(y, step, d_set(1));
+  y = d_sel(d_lt(a, d_set(1e-8)), a * kHalfRootPi, y);         // the next term is x^3 * 0.23
+  return d_copysign(d_sel(d_eq(a, d_set(1)), d_set(INFINITY), y), x);
+}
+// log y - 1/(2 y) - the asymptotic series (DLMF 5.11.2) of y = x + 6 below 6; the six steps' reciprocals in
+// pairs with z = x (x + 5): their sum is (2 x + 5) (1/z + 1/(z + 4) + 1/(z + 6)).
+TT_VI vd d_digamma(vd x) {
+  md below = d_lt(x, d_set(6));
+  vd y = d_sel(below, x + 6.0, x), inverse = 1.0 / y, u = inverse * inverse, z = d_fma(x, x, 5.0 * x);
+  vd sum = d_fma(z, d_fma(d_set(3), z, d_set(20)), d_set(24)) / (z * (z + 4.0) * (z + 6.0));
+  vd steps = d_fma(d_set(2), x, d_set(5)) * sum;
+  vd r = d_log(y) - d_fma(u, D_WIDE_POLY(u, kDigamma), 0.5 * inverse);
+  r = d_sel(below, r - steps, r);
+  // negative and huge x, and next to the zero, where the difference would cancel
+  md plain = dm_and(d_lt(d_set(0x1p-300), x), d_lt(x, d_set(0x1p300)));
+  plain = dm_and(plain, d_lt(d_set(0.02), d_abs(x - 1.4616321449683622)));
+  return d_fix(r, dm_not(plain), x, tt_math_digamma);
 }

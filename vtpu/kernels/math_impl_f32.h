@@ -1,11 +1,12 @@
-// f32 functions in f32 arithmetic (2 ulp, a few of them 3); tan through the f64 vectors, rounded once.
+// f32 functions in f32 arithmetic (2 ulp, a few of them 3); tan and digamma through the f64 vectors, rounded
+// once.
 #define TT_VIA_DOUBLE(function)                             \
   TT_VI vf f_##function(vf x) {                             \
     vd low, high;                                           \
     f_widen(x, &low, &high);                                \
     return f_narrow(d_##function(low), d_##function(high)); \
   }
-TT_VIA_DOUBLE(tan)
+TT_VIA_DOUBLE(tan) TT_VIA_DOUBLE(digamma)
 
 #define kFLog2E 0x1.715476p+0f
 #define kFLog2ELow 0x1.4ae0cp-26f
@@ -286,6 +287,13 @@ TT_VI vf f_lgamma(vf x) {
   mf plain = fm_and(f_le(f_set(0x1p-126f), x), f_lt(x, f_set(INFINITY)));
   vf r = f_lgamma_core(x);
   return f_some_not(plain) ? f_lgamma_rare(r, plain, x) : r;
+}
+
+// x P(w) of w = -log(1 - x^2)
+TT_VI vf f_erf_inv(vf x) {
+  vf w = -f_log((1.0f - x) * (1.0f + x));
+  vf y = x * f_sel(f_lt(w, f_set(5)), F_POLY(w - 2.5f, kFErfInv), F_POLY(f_sqrt(w) - 3.0f, kFErfInvFar));
+  return f_sel(f_eq(f_abs(x), f_set(1)), x * INFINITY, y);
 }
 
 // ---- two operands ------------------------------------------------------------------------------
