@@ -94,7 +94,7 @@ FUZZ_SECONDS ?= 600
 fuzz: $(VENV)/.base
 	@command -v clang >/dev/null || { echo "clang is needed: install clang and libclang-rt-14-dev (Debian, Ubuntu)" >&2; exit 1; }
 	$(CMAKE) -S . -B build/fuzz -G Ninja -DCMAKE_C_COMPILER=clang -DTT_TORCH=OFF -DTT_FUZZ=ON -DTT_SANITIZE=address,undefined >/dev/null
-	$(NINJA) -C build/fuzz $(foreach target,text compile plan options,fuzz_$(target) fuzz_$(target)_replay)
+	$(NINJA) -C build/fuzz $(foreach target,text compile plan options run,fuzz_$(target) fuzz_$(target)_replay)
 	tests/fuzz/run.sh build/fuzz $(FUZZ_SECONDS)
 
 # Source archive, a wheel built from it, its platform tag as auditwheel confirms it (torch's libraries come with torch).

@@ -91,6 +91,37 @@ def test_errors(files, arguments, code, part):
     assert part in done.stderr
 
 
+EMPTY = """
+func.func @main() -> tensor<1099511627776x0xf32> {
+  %0 = stablehlo.iota dim = 0 : tensor<1099511627776x0xf32>
+  return %0 : tensor<1099511627776x0xf32>
+}
+"""
+
+
+def test_an_empty_output_of_many_rows_is_printed_at_once(tmp_path):
+    (tmp_path / "empty.mlir").write_text(EMPTY)
+    done = run("--print", tmp_path / "empty.mlir")
+    assert done.returncode == 0 and done.stdout == "output 0: tensor<1099511627776x0xf32>\n[]\n", done
+
+
+@pytest.mark.parametrize("old, new, part", [
+    (b"\x93NUMPY\x01", b"\x93NUMPY\x09", "version"),
+    (b"False", b"Maybe", "order"),
+    (b"'<f4'", b"'<f-'", "element type"),
+    (b"(2, 3)", b"(2, -)", "shape"),
+    (b"(2, 3), }         ", b"(9999999999999999999999, }", "shape"),
+])
+def test_damaged_arrays_are_refused(files, old, new, part):
+    folder, _, _ = files
+    data = (folder / "a.npy").read_bytes()
+    assert old in data
+    (folder / "bad.npy").write_bytes(data.replace(old, new.ljust(len(old))[:len(old)] if len(new) <= len(old) else new, 1)
+                                     if len(new) <= len(old) else data.replace(old + b" " * (len(new) - len(old)), new, 1))
+    done = run(folder / "mm.mlir", "--input", folder / "bad.npy", "--input", folder / "b.npy")
+    assert done.returncode == 3 and part in done.stderr, done.stderr
+
+
 def test_doctor():
     done = run(tool="tt-doctor")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -2,10 +2,10 @@
 
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/format.h"
 
 static const struct {
   const char* descr;
@@ -83,21 +83,27 @@ static tt_status_t parse_header(const char* path, const char* header, tt_npy_t* 
   memcpy(out->descr, descr, (size_t)(end - descr));
   if (out->descr[0] == '>') return bad(path, "big-endian data");
   if (out->descr[0] == '=') out->descr[0] = '<';
-  out->elem_bytes = (size_t)strtoul(out->descr + 2, NULL, 10);
-  if (out->elem_bytes == 0 || out->elem_bytes > 16 || !strchr("biufcV", out->descr[1])) {
-    return bad(path, out->descr);
+  if (strlen(out->descr) < 3 || !strchr("biufcV", out->descr[1])) return bad(path, "its element type");
+  for (const char* at = out->descr + 2; *at; ++at) {
+    if (!tt_is_digit(*at) || out->elem_bytes > 16) return bad(path, "its element type");
+    out->elem_bytes = out->elem_bytes * 10 + (size_t)(*at - '0');
   }
+  if (out->elem_bytes == 0 || out->elem_bytes > 16) return bad(path, "its element type");
   out->is_fortran = strncmp(order, "True", 4) == 0;
-  for (++shape; *shape && *shape != ')';) {
+  if (!out->is_fortran && strncmp(order, "False", 5) != 0) return bad(path, "its order is damaged");
+  for (++shape; *shape != ')';) {
     if (*shape == ',' || *shape == ' ') {
       ++shape;
       continue;
     }
-    char* next;
-    long long extent = strtoll(shape, &next, 10);
-    if (next == shape || extent < 0 || out->rank == TT_MAX_RANK) return bad(path, "its shape is damaged");
+    int64_t extent = 0;
+    const char* start = shape;
+    for (; tt_is_digit(*shape); ++shape) {
+      if (!tt_checked_mul_i64(extent, 10, &extent) || __builtin_add_overflow(extent, *shape - '0', &extent))
+        return bad(path, "its shape is too large");
+    }
+    if (shape == start || out->rank == TT_MAX_RANK) return bad(path, "its shape is damaged");
     out->dims[out->rank++] = extent;
-    shape = next;
   }
   return TT_OK_STATUS;
 }
@@ -107,12 +113,31 @@ tt_status_t tt_npy_read(const char* path, tt_npy_t* out) {
   char* bytes;
   size_t size;
   TT_RETURN_IF_ERROR(tt_file_read(path, &bytes, &size));
+  return tt_npy_parse(path, bytes, size, out);
+}
+
+void tt_npy_strides(const tt_npy_t* array, int64_t* out_strides) {
+  int64_t stride = (int64_t)array->elem_bytes;
+  for (size_t k = 0; k < array->rank; ++k) {
+    size_t i = array->is_fortran ? k : array->rank - 1 - k;
+    out_strides[i] = stride;
+    // the whole fits, if it is not empty: then no stride is used
+    if (!tt_checked_mul_i64(stride, array->dims[i], &stride)) stride = 0;
+  }
+}
+
+tt_status_t tt_npy_parse(const char* path, char* bytes, size_t size, tt_npy_t* out) {
+  memset(out, 0, sizeof(*out));
   tt_status_t status = TT_OK_STATUS;
   if (size < 10 || memcmp(bytes, "\x93NUMPY", 6) != 0) {
     status = bad(path, "the magic is missing");
     goto cleanup;
   }
   const uint8_t* u = (const uint8_t*)bytes;
+  if (u[6] < 1 || u[6] > 3 || (u[6] > 1 && size < 12)) {
+    status = bad(path, "its format is not version 1, 2 or 3");
+    goto cleanup;
+  }
   size_t start = u[6] == 1 ? 10 : 12;
   size_t header_size = u[6] == 1
                            ? (size_t)u[8] | (size_t)u[9] << 8

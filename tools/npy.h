@@ -16,6 +16,9 @@ typedef struct tt_npy_s {
 } tt_npy_t;
 
 tt_status_t tt_npy_read(const char* path, tt_npy_t* out_array) TT_MUST_USE;
+// The same of bytes in memory, which it takes over (tt_free), also on failure; writable. `path` is for messages.
+tt_status_t tt_npy_parse(const char* path, char* bytes, size_t size, tt_npy_t* out_array) TT_MUST_USE;
+void tt_npy_strides(const tt_npy_t* array, int64_t* out_strides);   // bytes, [rank]; of an empty array any
 void tt_npy_deinitialize(tt_npy_t* array);
 // The dtype of a descr, or TT_DTYPE_INVALID ("V2" may be bf16: the program decides).
 tt_dtype_t tt_npy_dtype(const char* descr);

@@ -9,6 +9,7 @@
 #include "find_plugin.h"
 #include "ir/text.h"
 #include "npy.h"
+#include "run_options.h"
 #include "runtime/runtime.h"
 
 enum { EXIT_RUN = 1, EXIT_USAGE = 2, EXIT_INPUT = 3 };
@@ -27,81 +28,11 @@ static const char usage[] =
     "  --handover          parse here and hand the program over in memory (vtpu)\n"
     "exit code: 0 done, 1 the plugin refused or failed, 2 wrong usage, 3 a file is missing or wrong\n";
 
-typedef struct options_s {
-  const char *plugin, *topology, *output_dir, *program;
-  size_t device;
-  const char** inputs;
-  size_t input_count;
-  bool random, print, handover;
-  uint64_t seed;
-  long repeat, threads;
-} options_t;
-
 static int complain(tt_status_t status, const char* what, int code) {
   fprintf(stderr, "tt-run: %s: %s: %s\n", what, tt_status_code_name(tt_status_code(status)),
           tt_status_message(status));
   tt_status_free(status);
   return code;
-}
-
-static bool read_number(const char* text, uint64_t limit, uint64_t* out) {
-  char* end;
-  unsigned long long value = strtoull(text, &end, 10);
-  if (end == text || *end || *text == '-' || value > limit) return false;
-  *out = value;
-  return true;
-}
-
-static bool read_options(int argc, char** argv, options_t* out) {
-  memset(out, 0, sizeof(*out));
-  out->inputs = calloc((size_t)argc, sizeof(char*));
-  if (!out->inputs) return false;
-  for (int i = 1; i < argc; ++i) {
-    const char* name = argv[i];
-    if (strcmp(name, "--print") == 0) { out->print = true; continue; }
-    if (strcmp(name, "--handover") == 0) { out->handover = true; continue; }
-    if (strncmp(name, "--", 2) != 0) {
-      if (out->program) {
-        fprintf(stderr, "tt-run: two programs, '%s' and '%s'\n", out->program, name);
-        return false;
-      }
-      out->program = name;
-      continue;
-    }
-    if (i + 1 == argc) {
-      fprintf(stderr, "tt-run: %s needs a value\n", name);
-      return false;
-    }
-    const char* value = argv[++i];
-    uint64_t number = 0;
-    bool good = true;
-    if (strcmp(name, "--plugin") == 0) out->plugin = value;
-    else if (strcmp(name, "--topology") == 0) out->topology = value;
-    else if (strcmp(name, "--output-dir") == 0) out->output_dir = value;
-    else if (strcmp(name, "--input") == 0) out->inputs[out->input_count++] = value;
-    else if (strcmp(name, "--device") == 0) {
-      good = read_number(value, 4096, &number);
-      out->device = (size_t)number;
-    } else if (strcmp(name, "--repeat") == 0) {
-      good = read_number(value, 1000000, &number);
-      out->repeat = (long)number;
-    } else if (strcmp(name, "--threads") == 0) {
-      good = read_number(value, 64, &number);
-      out->threads = (long)number;
-    } else if (strcmp(name, "--random") == 0) {
-      good = read_number(value, UINT64_MAX, &out->seed);
-      out->random = true;
-    } else {
-      fprintf(stderr, "tt-run: unknown option %s\n", name);
-      return false;
-    }
-    if (!good) {
-      fprintf(stderr, "tt-run: %s is not a number that %s takes\n", value, name);
-      return false;
-    }
-  }
-  if (!out->program) fprintf(stderr, "tt-run: no program\n");
-  return out->program != NULL;
 }
 
 // ---- inputs ------------------------------------------------------------------------------------
@@ -150,12 +81,7 @@ static tt_status_t file_input(tt_rt_client_t* client, size_t device, const char*
     dtype = type->dtype;
   }
   int64_t strides[TT_MAX_RANK];
-  int64_t stride = (int64_t)array.elem_bytes;
-  for (size_t k = 0; k < array.rank; ++k) {
-    size_t i = array.is_fortran ? k : array.rank - 1 - k;
-    strides[i] = stride;
-    stride *= array.dims[i];
-  }
+  tt_npy_strides(&array, strides);
   tt_status_t status =
       dtype == TT_DTYPE_INVALID
           ? tt_status_create(TT_INVALID_ARGUMENT, "'%s' has the type '%s', which no element type stands for",
@@ -197,7 +123,7 @@ static void print_array(tt_dtype_t dtype, size_t rank, const int64_t* dims, cons
   printf("]");
 }
 
-static tt_status_t give_output(const options_t* options, size_t index, tt_rt_buffer_t* buffer) {
+static tt_status_t give_output(const tt_run_options_t* options, size_t index, tt_rt_buffer_t* buffer) {
   size_t bytes = tt_rt_buffer_bytes(buffer);
   void* data;
   TT_RETURN_IF_ERROR(tt_alloc(bytes, &data));
@@ -210,7 +136,8 @@ static tt_status_t give_output(const options_t* options, size_t index, tt_rt_buf
     for (size_t i = 0; i < rank; ++i) printf("%" PRId64 "x", dims[i]);
     printf("%s>\n", tt_dtype_name(dtype));
     const char* at = data;
-    print_array(dtype, rank, dims, &at);
+    if (bytes == 0) printf("[]");   // however many empty rows
+    else print_array(dtype, rank, dims, &at);
     printf("\n");
   }
   if (tt_status_is_ok(status) && options->output_dir) {
@@ -228,7 +155,7 @@ static int by_value(const void* a, const void* b) {
   return x < y ? -1 : x > y;
 }
 
-static tt_status_t run_all(const options_t* options, tt_rt_executable_t* executable, size_t input_count,
+static tt_status_t run_all(const tt_run_options_t* options, tt_rt_executable_t* executable, size_t input_count,
                            tt_rt_buffer_t** inputs, size_t output_count, tt_rt_buffer_t** outputs) {
   long count = options->repeat > 0 ? options->repeat : 1;
   int64_t* times;
@@ -256,7 +183,7 @@ static tt_status_t run_all(const options_t* options, tt_rt_executable_t* executa
   return status;
 }
 
-static int run_program(const options_t* options, tt_rt_client_t* client, const char* text, size_t text_size) {
+static int run_program(const tt_run_options_t* options, tt_rt_client_t* client, const char* text, size_t text_size) {
   tt_module_t* module = NULL;
   tt_rt_executable_t* executable = NULL;
   tt_rt_buffer_t **inputs = NULL, **outputs = NULL;
@@ -321,14 +248,16 @@ cleanup:
 }
 
 int main(int argc, char** argv) {
-  options_t options;
+  tt_run_options_t options;
   if (argc == 2 && (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0)) {
     fputs(usage, stdout);
     return 0;
   }
-  if (!read_options(argc, argv, &options)) {
-    fputs(usage, stderr);
-    free(options.inputs);
+  tt_status_t status = tt_run_options_read(argc, argv, &options);
+  if (!tt_status_is_ok(status)) {
+    fprintf(stderr, "tt-run: %s\n%s", tt_status_message(status), usage);
+    tt_status_free(status);
+    tt_run_options_deinitialize(&options);
     return EXIT_USAGE;
   }
   char* text = NULL;
@@ -337,7 +266,7 @@ int main(int argc, char** argv) {
   tt_rt_client_t* client = NULL;
   int code = EXIT_RUN;
   tt_rt_discovery_t choice;
-  tt_status_t status = tt_file_read(options.program, &text, &text_size);
+  status = tt_file_read(options.program, &text, &text_size);
   if (!tt_status_is_ok(status)) {
     code = complain(status, "program", EXIT_INPUT);
     goto cleanup;
@@ -359,6 +288,6 @@ int main(int argc, char** argv) {
 cleanup:
   tt_rt_client_release(client);
   tt_free(text);
-  free(options.inputs);
+  tt_run_options_deinitialize(&options);
   return code;
 }

@@ -4,7 +4,7 @@
 set -u
 build=$1 seconds=$2 here=$(cd "$(dirname "$0")" && pwd) found=0
 export ASAN_OPTIONS=allocator_may_return_null=1:max_allocation_size_mb=1024 UBSAN_OPTIONS=print_stacktrace=1
-for part in text:50 compile:30 plan:15 options:5; do
+for part in text:45 compile:30 plan:15 options:5 run:5; do
   target=${part%:*} share=${part#*:}
   folder=$target; [ "$target" = compile ] && folder=text
   mkdir -p "$build/corpus/$target" "$build/finds/$target"
