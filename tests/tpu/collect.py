@@ -14,6 +14,7 @@ import collections
 import ctypes
 import hashlib
 import json
+import operator
 import os
 import pathlib
 import shutil
@@ -117,15 +118,20 @@ class Collector:
         found = (self.find(line.split(": ")[0]) for line in text.splitlines())
         return {entry for entry in found if entry is not None}
 
-    def record(self, entry, variant, call):
+    def record(self, entry, variant, call, reads_base=None, written_bytes=0):
         """Runs call(); one record of what was compiled for it or why we refuse it. Raises what call raised.
+
+        `reads_base` (in-place calls): asks whether the result depends on what the target held before; only
+        then must its parameter be donated. `written_bytes` (steps): of the tensors that the call updates.
 
         Kernels of ours that torch's own op calls get a record each; `entry` is None for such an op."""
         self.core.tt_compile_cache_clear()
         begin = self.recorder.tt_recorder_count()
-        refused = None
+        refused, done = None, False
         try:
-            return call()
+            result = call()
+            done = True
+            return result
         except NotImplementedError as error:
             refused = reason_of(error)
             raise
@@ -137,6 +143,7 @@ class Collector:
                 if programs
                 else set()
             )
+            reads = reads_base() if done and programs and reads_base else None
             for each in ({entry} - {None} if programs or refused else set()) | others:
                 self.counts[each, self.dtype, variant] += bool(programs)
                 self.records.append(
@@ -147,8 +154,37 @@ class Collector:
                         "where": self.where,
                         "programs": programs,
                         "refused": refused if each == entry else None,
+                        "reads_base": reads if each == entry else None,
+                        "written_bytes": written_bytes if each == entry else 0,
                     }
                 )
+
+
+def another_content(torch, tensor):
+    """A tensor like this one with other elements, in the same storage layout."""
+    if tensor.dtype == torch.bool:
+        return ~tensor
+    return tensor * 0.5 + 1 if tensor.is_floating_point() or tensor.is_complex() else tensor + 1
+
+
+def base_is_read(collector, form, args, kwargs):
+    """Whether an in-place call's results depend on what its target held: two calls, other contents."""
+    import torch
+    from torch.utils._pytree import tree_flatten
+
+    found, many = [], isinstance(args[0], (list, tuple))
+    state = torch.tpu.get_rng_state()
+    for change in (False, True):
+        first = list(args[0]) if many else [args[0]]
+        first = [another_content(torch, t.detach()) if change else t.detach().clone() for t in first]
+        torch.tpu.set_rng_state(state)
+        try:
+            form(first if many else first[0], *args[1:], **kwargs)
+        except Exception as error:  # a content that the op refuses: then it reads it
+            collector.note(error)
+            return True
+        found.append([t.cpu() for t in tree_flatten(first)[0]])
+    return not all(torch.equal(a.nan_to_num(), b.nan_to_num()) for a, b in zip(*found))
 
 
 def reason_of(error):
@@ -186,6 +222,42 @@ def one_call_graph(collector, entry, func, args, kwargs):
                 compiled(list(tensors)) if getattr(compiled, "_boxed_call", False) else compiled(*tensors)
             ),
         )
+
+
+def single_node_graph(collector, entry, func, args, kwargs):
+    """A graph of one node: for entries that tracing takes apart, and that a caller's own graph may hold."""
+    import torch
+    from torch._subclasses.fake_tensor import FakeTensorMode
+    from torch.utils._pytree import tree_map
+    from torch_tpu_c import compile as backend
+
+    graph, tensors, fake = torch.fx.Graph(), [], FakeTensorMode(allow_non_fake_inputs=True)
+
+    def placed(value):
+        if not isinstance(value, torch.Tensor):
+            return value
+        node = graph.placeholder(f"x{len(tensors)}")
+        node.meta["val"] = fake.from_tensor(value)
+        tensors.append(value)
+        return node
+
+    inputs = tree_map(placed, (args, kwargs))
+    node = graph.call_function(func, *inputs)
+    fakes = tree_map(lambda n: n.meta["val"] if isinstance(n, torch.fx.Node) else n, inputs)
+    with fake:
+        node.meta["val"] = func(*fakes[0], **fakes[1])
+    value, results = node.meta["val"], [node]
+    if isinstance(value, (list, tuple)):
+        results = []
+        for i, part in enumerate(value):
+            item = graph.call_function(operator.getitem, (node, i))
+            item.meta["val"] = part
+            results.append(item)
+    graph.output(tuple(results))
+    module = torch.fx.GraphModule(torch.nn.Module(), graph)
+    with torch.no_grad():
+        compiled = backend.compile_graph(module, tensors, options={})
+        collector.record(entry, "graph", lambda: compiled(list(tensors)))
 
 
 def make_mode(collector):
@@ -230,7 +302,15 @@ def make_mode(collector):
                 self.attempt(lambda: self.in_place(entry, row["inplace"], args, kwargs))
             if not collector.wants(entry, variant):
                 return func(*args, **kwargs)
-            return collector.record(entry, variant, lambda: func(*args, **kwargs))
+            reads = None
+            if variant == "inplace" and args and isinstance(args[0], (torch.Tensor, list, tuple)):
+                many = isinstance(args[0], (list, tuple))
+                before = [t.detach().clone() for t in args[0]] if many else args[0].detach().clone()
+
+                def reads():
+                    return base_is_read(collector, func, (before, *args[1:]), kwargs)
+
+            return collector.record(entry, variant, lambda: func(*args, **kwargs), reads)
 
         def attempt(self, call):
             try:
@@ -244,7 +324,13 @@ def make_mode(collector):
             packet, _, overload = name.partition(".")
             form = getattr(getattr(torch.ops.aten, packet), overload or "default")
             first = [t.clone() for t in args[0]] if isinstance(args[0], (list, tuple)) else args[0].clone()
-            collector.record(entry, "inplace", lambda: form(first, *args[1:], **kwargs))
+            again = [t.clone() for t in first] if isinstance(first, list) else first.clone()
+            collector.record(
+                entry,
+                "inplace",
+                lambda: form(first, *args[1:], **kwargs),
+                lambda: base_is_read(collector, form, (again, *args[1:]), kwargs),
+            )
 
     return Mode()
 
@@ -329,6 +415,39 @@ def run_own(collector, dtypes):
             run_sample(collector, mode, call, inputs, any(getattr(t, "requires_grad", False) for t in inputs))
 
 
+def overload(torch, name):
+    import torch._inductor.inductor_prims  # noqa: F401 (defines one of them)
+
+    space, _, rest = name.rpartition("::")
+    packet, _, form = rest.partition(".")
+    return getattr(getattr(getattr(torch.ops, space or "aten"), packet), form or "default")
+
+
+def run_direct(collector, dtypes):
+    """The entries that other calls do not reach: called as they are, or as a graph of one node."""
+    import torch
+
+    import samples
+
+    mode = make_mode(collector)
+    for dtype_name in dtypes:
+        if dtype_name not in samples.DTYPES:
+            continue
+        collector.dtype = dtype_name
+        for name, (args, kwargs) in samples.direct(torch, getattr(torch, dtype_name)).items():
+            entry, collector.where = collector.find(name), name
+            func = overload(torch, name)
+            try:
+                with torch.no_grad():
+                    if collector.names[entry]["flags"] & GRAPH_ONLY:
+                        single_node_graph(collector, entry, func, args, kwargs)
+                    else:
+                        with mode:
+                            func(*args, **kwargs)
+            except Exception as error:
+                collector.note(error)
+
+
 def run_models(collector, training):
     """Whole graphs of torch.compile for the models of tests/models.py, and optimizer steps."""
     import torch
@@ -359,8 +478,8 @@ def run_models(collector, training):
             collector.note(error)
     for name, make in samples.optimizers(torch).items():
         collector.where = name
-        step = make()
-        collector.record(f"optimizer {name}", "step", step)
+        step, written = make()
+        collector.record(f"optimizer {name}", "step", step, written_bytes=written)
 
 
 def main():
@@ -388,6 +507,7 @@ def main():
         run_ops(collector, dtypes, part, parts, [n for n in options.ops.split(",") if n])
     if "own" in what and part == 0:
         run_own(collector, dtypes)
+        run_direct(collector, dtypes)
     if "models" in what and part == parts - 1:
         run_models(collector, False)
     if "training" in what and part == parts - 1:

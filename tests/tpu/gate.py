@@ -1,13 +1,15 @@
 """The TPU gate: every program that we emit compiles with libtpu, or our own error refuses it before.
 
-    python tests/tpu/gate.py [--long] [--write] [--fresh] [--ops NAME,NAME] [--jobs 2]
+    python tests/tpu/gate.py [--long] [--write] [--fresh] [--add] [--ops NAME,NAME] [--jobs 2]
 
 Collects the programs of all table entries and of the models (collect.py), compiles each once per generation
 (libtpu ahead of time, no TPU), and compares with docs/tpu_legality.md: an entry that compiled there and
 does not now is a drop. Normal: v5e, one sample an entry and dtype, inference. --long: three samples, all
-generations, training graphs too. Verdicts are kept by program text in build/legality and used again unless
---fresh. --write renews the document. Ends with 1 on a drop, on a program that libtpu refuses, and on a
-donated parameter that is not aliased.
+generations, training graphs too. --add compiles only what the document has no row of. Verdicts are kept by
+program text in build/legality and used again unless --fresh. --write renews the document; columns and rows
+that a run did not compile stay as they are. Ends with 1 on a drop, on a program that libtpu refuses, on a
+donated parameter that is not aliased, on an in-place call that reads its base without donating it, and on an
+entry with neither a program nor a reason for having none.
 """
 
 import argparse
@@ -27,6 +29,7 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE))
 import aot  # noqa: E402
 import compilers  # noqa: E402
+from samples import NO_PROGRAM  # noqa: E402
 
 DOCUMENT = ROOT / "docs/tpu_legality.md"
 WORK = ROOT / "build/legality"
@@ -174,7 +177,10 @@ def verdicts(generation, hashes, version, options):
                 )
 
         compilers.compile_all(
-            [WORK / "programs" / f"{h}.mlir" for h in missing], GENERATIONS[generation], options.jobs, keep
+            [WORK / "programs" / f"{h}.mlir" for h in missing],
+            GENERATIONS[generation],
+            options.compilers or options.jobs,
+            keep,
         )
     return known
 
@@ -198,13 +204,32 @@ def donated(text):
 
 def donation_fault(program, report):
     """What is wrong with the aliases of a compiled program, or None."""
-    want = donated((WORK / "programs" / f"{program}.mlir").read_text())
+    want = donated(program_text(program))
     missing = sorted(set(want) - set(report.get("aliased", [])))
     if missing:
         return f"donated parameters {missing} are not in the compiler's alias table"
     if report["alias_bytes"] < sum(want.values()):
         return f"{report['alias_bytes']} bytes are aliased, the donated parameters have {sum(want.values())}"
     return None
+
+
+def donated_bytes(record, texts):
+    return sum(sum(donated(texts(p)).values()) for p in record["programs"])
+
+
+def in_place_fault(record, texts):
+    """An in-place call or a step whose programs donate less than they update, or None. A program that does
+    not read the base has no parameter of it: nothing is there to be donated."""
+    given = donated_bytes(record, texts)
+    if record["written_bytes"] > given:
+        return f"the step updates {record['written_bytes']} bytes, its programs donate {given}"
+    if record["variant"] == "inplace" and record["programs"] and record["reads_base"] and not given:
+        return "its result depends on the base, and no program donates it"
+    return None
+
+
+def program_text(program):
+    return (WORK / "programs" / f"{program}.mlir").read_text()
 
 
 # ---- the document ------------------------------------------------------------------------------
@@ -276,13 +301,40 @@ def drops(before, generation, results):
     return lost
 
 
-def write_document(version, results, figures, unreached):
-    notes, generations = {}, list(results)
-    rows = []
-    for name in sorted(set().union(*results.values())):
-        if name.startswith(("model ", "optimizer ")):
+def kept_document():
+    """What the checked-in document says: {(entry, generation): cell}, {reason: number}, {figure: line}."""
+    cells, notes, figures, columns = {}, {}, {}, []
+    for line in DOCUMENT.read_text().splitlines() if DOCUMENT.exists() else []:
+        parts = [c.strip() for c in line.strip("|").split("|")]
+        note = re.fullmatch(r"(\d+)\. (.*)", line)
+        if note:
+            notes[note[2]] = int(note[1])
+        elif line.startswith("| entry |"):
+            columns = parts[1:]
+        elif line.startswith("| `") and columns:
+            cells.update({(parts[0].strip("`"), g): text for g, text in zip(columns, parts[1:])})
+        elif line.startswith(("| model ", "| optimizer ")):
+            figures[parts[0]] = line
+    return cells, notes, figures
+
+
+def write_document(version, results, figures, unreached, unread, names=None, adding=False):
+    """`names`: of the table's entries (None: all); `adding`: cells of the document stay."""
+    cells, notes, figure_lines = kept_document()
+    known = {g for _, g in cells}
+    generations = [g for g in GENERATIONS if g in results or g in known]
+    if set(generations) <= set(results) and not adding:
+        notes = {}  # every cell is new
+    rows, every = [], set().union(*results.values()) | {n for n, _ in cells}
+    for name in sorted(every):
+        if name.startswith(("model ", "optimizer ")) or (names is not None and name not in names):
             continue
-        texts = [cell_text(*results[g].get(name, ([], {}, [])), notes) for g in generations]
+        texts = []
+        for g in generations:
+            stays = (adding and (name, g) in cells) or g not in results
+            texts.append(
+                cells.get((name, g), "") if stays else cell_text(*results[g].get(name, ([], {}, [])), notes)
+            )
         rows.append(f"| `{name}` | " + " | ".join(texts) + " |")
     lines = [
         "# What a TPU compiler takes",
@@ -306,21 +358,30 @@ def write_document(version, results, figures, unreached):
         "",
         "## Entries without a program",
         "",
-        "No sample reaches these by themselves: " + (", ".join(f"`{n}`" for n in unreached) or "none") + ".",
+        *(f"- `{n}`: {NO_PROGRAM.get(n, 'no sample')}" for n in unreached),
+        "",
+        "## In place",
+        "",
+        "Every in-place form and optimizer step donates what it updates: each donated parameter stands in",
+        "the compiler's table of aliases, with at least its bytes. These in-place forms do not read what",
+        "they overwrite, so that their programs have no parameter to donate: "
+        + (", ".join(f"`{n}`" for n in unread) or "none")
+        + ".",
         "",
         "## Figures of the compiler",
         "",
-        f"Models of `tests/models.py` and optimizer steps on {generations[0]}; bytes as libtpu plans them,",
-        "FLOP as it counts them, summed over the programs. Aliased: bytes of donated parameters that results",
-        "take over.",
+        f"Models of `tests/models.py` and optimizer steps on {next(iter(GENERATIONS))}; bytes as libtpu",
+        "plans them, FLOP as it counts them, summed over the programs. Aliased: bytes of donated parameters",
+        "that results take over.",
         "",
         "| what | programs | arguments | outputs | aliased | temporaries | code | FLOP |",
         "|---|---|---|---|---|---|---|---|",
     ]
-    for name, f in sorted(figures.items()):
-        lines.append(
+    for name, f in figures.items():
+        figure_lines[name] = (
             f"| {name} | " + " | ".join(str(f[k]) for k in ("programs", *FIGURES)) + f" | {f['flops']:.4g} |"
         )
+    lines += [line for _, line in sorted(figure_lines.items())]
     DOCUMENT.write_text("\n".join(lines) + "\n")
 
 
@@ -343,9 +404,13 @@ def main():
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--last", action="store_true", help="the programs of the last collection")
+    parser.add_argument("--add", action="store_true", help="only entries that the document has no row of")
     parser.add_argument("--generations", default="")
     parser.add_argument("--ops", default="", help="OpInfo names; then nothing is compared or written")
     parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 2))
+    parser.add_argument(
+        "--compilers", type=int, default=0, help="processes of libtpu; default --jobs, more on a busy machine"
+    )
     options = parser.parse_args()
     version = require_libtpu()
     began, problems, results, figures = time.monotonic(), [], {}, {}
@@ -357,7 +422,23 @@ def main():
         collect(options)
     entries, records = read_collected(options)
     programs = {p for r in records for p in r["programs"]}
+    in_place = [r for r in records if r["programs"] and (r["variant"] == "inplace" or r["written_bytes"])]
+    for record in in_place:
+        fault = in_place_fault(record, program_text)
+        if fault:
+            problems.append(f"{record['entry']} of {record['dtype']} ({record['where']}): {fault}")
+    unread = sorted(
+        {r["entry"] for r in in_place if r["reads_base"] is False and not donated_bytes(r, program_text)}
+    )
     print(f"{len(records)} calls, {len(programs)} programs, {time.monotonic() - began:.0f} s", flush=True)
+    print(f"{len(in_place)} in-place calls and steps; the base is not read by {', '.join(unread) or 'none'}")
+    listed = {name for name, _ in before}
+    if options.add:
+        listed |= set(kept_document()[2])
+        records = [r for r in records if r["entry"] not in listed]
+        programs = {p for r in records for p in r["programs"]}
+        count = len({r["entry"] for r in records})
+        print(f"to be added: {count} entries, {len(programs)} programs", flush=True)
     for generation in chosen:
         reports = verdicts(generation, programs, version, options)
         by_entry = collections.defaultdict(list)
@@ -379,20 +460,29 @@ def main():
                     problems.append(
                         f"{generation}: {record['entry']} of {record['dtype']} ({program}): {fault}"
                     )
-        figures = figures or figures_of(records, reports)
-        reached = set(by_entry)
+        if generation == next(iter(GENERATIONS)):
+            figures = figures_of(records, reports)
+        reached = set(by_entry) | (listed if options.add else set())
         unreached = sorted(e["name"] for e in entries if e["name"] not in reached)
+        if not options.ops:
+            problems += [
+                f"{n} has no sample and no reason in samples.NO_PROGRAM"
+                for n in unreached
+                if n not in NO_PROGRAM
+            ]
+            problems += [f"{n} has a program, against samples.NO_PROGRAM" for n in NO_PROGRAM if n in reached]
         print(
             f"{generation}: {len(entries) - len(unreached)} of {len(entries)} entries, "
             f"{checked} programs with donated parameters, {time.monotonic() - began:.0f} s",
             flush=True,
         )
-        if not options.ops:
+        if not options.ops and not options.add:
             problems += drops(before, generation, results[generation])
     for problem in sorted(set(problems)):
         print(problem)
     if options.write and not options.ops:
-        write_document(version, results, figures, unreached)
+        names = {e["name"] for e in entries}
+        write_document(version, results, figures, unreached, unread, names, options.add)
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = used.ru_utime + used.ru_stime
     print(

@@ -204,7 +204,8 @@ def cases(torch, dtype):
 
 
 def optimizers(torch):
-    """name -> function that makes a step whose state exists: the first step is done."""
+    """name -> function that makes a step whose state exists (the first step is done), and the bytes of the
+    parameters and states that the step changes."""
     import itertools
 
     found = {}
@@ -221,7 +222,7 @@ def optimizers(torch):
         "ASGD": {},
         "Rprop": {},
     }
-    for (kind, options), form in itertools.product(kinds.items(), ("fused", "foreach")):
+    for (kind, options), form in itertools.product(kinds.items(), ("fused", "foreach", "plain")):
         if form == "fused" and kind not in ("SGD", "Adam", "AdamW", "Adagrad"):
             continue
 
@@ -230,11 +231,141 @@ def optimizers(torch):
                 torch.rand(8, 128).to("tpu").requires_grad_(),
                 torch.rand(128).to("tpu").requires_grad_(),
             ]
-            optimizer = getattr(torch.optim, kind)(parameters, lr=0.01, **options, **{form: True})
+            how = {form: True} if form != "plain" else {"foreach": False}
+            optimizer = getattr(torch.optim, kind)(parameters, lr=0.01, **options, **how)
             for p in parameters:
                 p.grad = torch.ones_like(p)
             optimizer.step()
-            return optimizer.step
+
+            def held():
+                states = [v for s in optimizer.state.values() for v in s.values()]
+                on_device = [t for t in states if isinstance(t, torch.Tensor) and t.is_tpu]
+                return parameters + [t for t in on_device if t.dim()]
+
+            before = [t.detach().cpu().clone() for t in held()]
+            optimizer.step()
+            changed = [t for t, old in zip(held(), before) if not torch.equal(t.detach().cpu(), old)]
+            return optimizer.step, sum(t.numel() * t.element_size() for t in changed)
 
         found[f"{kind}, {form}"] = make
+    return found
+
+
+# Entries that a call cannot leave a program of, and why; the gate fails for one that has a program after all.
+NO_PROGRAM = {
+    "_assert_async": "a check at run time: no program of a TPU has one (target.checks)",
+    "_assert_async.msg": "a check at run time: no program of a TPU has one (target.checks)",
+    "_efficientzerotensor": "a tensor of zeros without storage: nothing runs",
+    "_fused_sdp_choice": "answers with a number, of the arguments' shapes alone",
+}
+
+
+def direct(torch, dtype):
+    """name of an entry that other calls do not reach -> (arguments, keyword arguments) of one call."""
+
+    def of(*shape):
+        return torch.rand(shape).add_(0.1).to(dtype).to("tpu")
+
+    def whole(*numbers, dtype=torch.int64):
+        return torch.tensor(numbers, dtype=dtype).to("tpu")
+
+    def complex_of(*shape):
+        return torch.complex(torch.rand(shape), torch.rand(shape)).to("tpu")
+
+    def optimizer(states, *numbers, **keywords):
+        """One parameter, its gradient, `states` states and the step, as the fused kernels take them."""
+        parts = [[torch.rand(3, 5).to("tpu")] for _ in range(2 + states)]
+        return (*parts, *numbers), keywords
+
+    rate, step = torch.tensor(0.01).to("tpu"), [torch.tensor(2.0).to("tpu")]
+    adam = dict(beta1=0.9, beta2=0.99, weight_decay=0.1, eps=1e-8, amsgrad=False, maximize=False, lr=rate)
+    sgd = dict(weight_decay=0.1, momentum=0.9, lr=rate, dampening=0.0)
+    sgd.update(nesterov=False, maximize=False, is_first_step=False)
+    adagrad = dict(lr=rate, lr_decay=0.1, weight_decay=0.1, eps=1e-8, maximize=False)
+    bits = whole(5, 6, 7, dtype=torch.int32)
+    truth = whole(1, 0, 1, dtype=torch.bool)
+    image, kernel = of(1, 2, 5, 5), of(3, 2, 3, 3)
+    window = ([1, 1], [0, 0], [1, 1], False, [0, 0], 1)
+    norm = [of(4, 3, 2), of(3), of(3), of(3), of(3)]
+    found = {
+        "_aminmax": ((of(4),), {}),
+        "_aminmax.dim": ((of(4, 2), 0), {}),
+        "_assert_async": ((truth[0],), {}),
+        "_assert_async.msg": ((truth[0], "why"), {}),
+        "_cholesky_solve_helper": ((of(3, 2), torch.eye(3).to(dtype).to("tpu"), False), {}),
+        "_cummax_helper": ((of(4), of(4), whole(0, 0, 0, 0), 0), {}),
+        "_cummin_helper": ((of(4), of(4), whole(0, 0, 0, 0), 0), {}),
+        "_efficientzerotensor": (([4],), dict(dtype=dtype, device="tpu")),
+        "_embedding_bag_dense_backward": (
+            (of(2, 3), whole(1, 2, 4), whole(0, 0, 1), whole(2, 1), whole(0, 0), 7, False, 0, None),
+            {},
+        ),
+        "_fused_adagrad_.tensor_lr": optimizer(1, step, **adagrad),
+        "_fused_adam_.tensor_lr": optimizer(2, [], step, **adam),
+        "_fused_adamw_.tensor_lr": optimizer(2, [], step, **adam),
+        "_fused_sdp_choice": ((of(2, 2, 5, 4), of(2, 2, 5, 4), of(2, 2, 5, 4)), {}),
+        "_fused_sgd_.tensor_lr": optimizer(1, **sgd),
+        "_linalg_eigvals": ((of(3, 3),), {}),
+        "_logcumsumexp": ((of(4), 0), {}),
+        "_native_batch_norm_legit_functional": ((*norm, True, 0.1, 1e-5), {}),
+        "_native_batch_norm_legit_no_training": ((*norm, 0.1, 1e-5), {}),
+        "_reshape_alias": ((of(2, 3), [3, 2], [2, 1]), {}),
+        "adaptive_avg_pool2d.out": ((of(1, 2, 6, 6), [3, 2]), dict(out=of(1, 2, 3, 2))),
+        "adaptive_avg_pool3d.out": ((of(1, 2, 4, 6, 6), [2, 3, 2]), dict(out=of(1, 2, 2, 3, 2))),
+        "argsort": ((of(4),), {}),
+        "bernoulli.p": ((of(4), 0.3), {}),
+        "contiguous": ((of(3, 2).t(),), {}),
+        "convolution_backward_overrideable": (
+            (of(1, 3, 3, 3), image, kernel, *window, [True, True, True]),
+            {},
+        ),
+        "convolution_overrideable": ((image, kernel, of(3), *window), {}),
+        "div.Scalar_mode": ((of(4), 0.3), dict(rounding_mode="floor")),
+        "flatten.using_ints": ((of(2, 3), 0, 1), {}),
+        "floor_divide.Scalar": ((of(4), 0.3), {}),
+        "fmod.Scalar": ((of(4), 0.3), {}),
+        "imag": ((complex_of(4),), {}),
+        "isfinite": ((of(4),), {}),
+        "lift_fresh_copy": ((of(4),), {}),
+        "linear": ((of(2, 3), of(4, 3), of(4)), {}),
+        "log_softmax.int": ((of(2, 3), 1), {}),
+        "narrow": ((of(4, 2), 0, 1, 2), {}),
+        "norm.Scalar": ((of(4),), {}),
+        "numpy_T": ((of(3, 2),), {}),
+        "prims::convert_element_type": ((of(4), torch.float32), {}),
+        "prims::device_put": ((of(4), torch.device("tpu")), {}),
+        "prims::inductor_force_stride_order": ((of(3, 2), [2, 1]), {}),
+        "prims::iota": (
+            (5,),
+            dict(start=1, step=2, dtype=torch.int32, device=torch.device("tpu"), requires_grad=False),
+        ),
+        "randperm.generator": ((9,), dict(generator=None, device="tpu")),
+        "range.out": ((0, 5, 1), dict(out=of(6))),
+        "real": ((complex_of(4),), {}),
+        "reshape": ((of(3, 2), [2, 3]), {}),
+        "resolve_conj": ((of(4),), {}),
+        "resolve_neg": ((of(4),), {}),
+        "select_copy.int": ((of(3, 2), 0, 1), {}),
+        "slice_copy.Tensor": ((of(3, 2), 0, 1, 3), {}),
+        "softmax.int": ((of(2, 3), 1), {}),
+        "split.sizes": ((of(5, 2), [2, 3]), {}),
+        "split_copy.Tensor": ((of(5, 2), 2), {}),
+        "square": ((of(4),), {}),
+        "squeeze_copy.dims": ((of(3, 1, 2), [1]), {}),
+        "sub_.Scalar": ((of(4), 0.3), {}),
+        "to.dtype": ((of(4), torch.int32), {}),
+        "unique_dim_consecutive": ((of(5, 2), 0), dict(return_inverse=True, return_counts=True)),
+        "view_as_complex_copy": ((torch.rand(4, 2).to("tpu"),), {}),
+        "view_as_real_copy": ((complex_of(4),), {}),
+        "view_copy.dtype": ((of(4), torch.int16 if dtype.itemsize == 2 else torch.int32), {}),
+        "where.Scalar": ((truth, 0.3, 2.5), {}),
+        "where.ScalarOther": ((truth, of(3), 2.5), {}),
+        "where.ScalarSelf": ((truth, 0.3, of(3)), {}),
+        "xlogy.Scalar_Other": ((of(4), 0.3), {}),
+        "xlogy.Scalar_Self": ((0.3, of(4)), {}),
+    }
+    for name in ("bitwise_and.Scalar", "bitwise_or.Scalar", "bitwise_xor.Scalar"):
+        found[name] = ((bits, 3), {})
+    for name in ("bitwise_left_shift.Tensor_Scalar", "bitwise_right_shift.Tensor_Scalar"):
+        found[name] = ((bits, 3), {})
     return found

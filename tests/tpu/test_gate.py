@@ -59,7 +59,7 @@ def test_document_is_read_back(tmp_path, monkeypatch):
         },
         "v6e": {"add": (["float32"], {}, [])},
     }
-    gate.write_document("1.2", results, {}, ["lost"])
+    gate.write_document("1.2", results, {}, ["lost", "_fused_sdp_choice"], ["fill"])
     assert gate.read_document() == {
         ("add", "v5e"): {"f32", "i64"},
         ("add", "v6e"): {"f32"},
@@ -72,7 +72,76 @@ def test_document_is_read_back(tmp_path, monkeypatch):
     assert gate.drops(before, "v5e", worse) == ["v5e: add compiled for f32 and does not now"]
     assert gate.drops(before, "v6e", {}) == ["v6e: add compiled for f32 and does not now"]
     text = gate.DOCUMENT.read_text()
-    assert "refused: f16 [1]" in text and "1. why" in text and "`lost`" in text
+    assert "refused: f16 [1]" in text and "1. why" in text and "- `lost`: no sample" in text
+    assert "- `_fused_sdp_choice`: answers with a number" in text and "to donate: `fill`." in text
+
+
+def test_what_a_run_did_not_compile_stays(tmp_path, monkeypatch):
+    monkeypatch.setattr(gate, "DOCUMENT", tmp_path / "table.md")
+    figures = {"model a": {"programs": 1, "flops": 2.0, **{k: 3 for k in gate.FIGURES}}}
+    full = {
+        g: {"add": (["float32"], {"float16": "why"}, []), "mm": (["float32"], {}, [])} for g in ("v5e", "v6e")
+    }
+    gate.write_document("1", full, figures, [], [])
+    before = gate.DOCUMENT.read_text()
+    new = {"v5e": {"add": (["int64"], {}, []), "sub": ([], {"float32": "why", "int32": "new"}, [])}}
+    gate.write_document("1", new, {}, [], [], adding=True)  # one entry more, on one generation
+    text = gate.DOCUMENT.read_text()
+    assert "| `sub` | refused: f32 [1]; refused: i32 [2] |  |" in text and "2. new" in text
+    kept = [line for line in before.splitlines() if line.startswith(("| `", "| model", "1. "))]
+    assert len(kept) == 4 and set(kept) <= set(text.splitlines())
+    gate.write_document("1", {"v5e": {"add": (["int64"], {}, [])}}, {}, [], [], names={"add", "mm"})
+    assert "| `add` | i64 | f32; refused: f16 [1] |" in gate.DOCUMENT.read_text()
+    assert gate.read_document()["mm", "v6e"] == {"f32"} and ("sub", "v5e") not in gate.read_document()
+
+
+def test_in_place_programs_donate_what_they_read():
+    plain = ADD.replace(" {tf.aliasing_output = 0 : i32}", "")
+    texts = {"donates": ADD, "plain": plain}.get
+
+    def fault(program, variant="inplace", reads=True, written=0):
+        record = {"programs": [program], "variant": variant, "reads_base": reads, "written_bytes": written}
+        return gate.in_place_fault(record, texts)
+
+    assert fault("donates") is None and fault("donates", reads=False) is None
+    assert "no program donates it" in fault("plain")
+    assert fault("plain", reads=False) is None  # fill_: nothing of the base is read
+    assert fault("plain", "functional") is None
+    assert fault("donates", "step", written=128) is None
+    assert "updates 256 bytes, its programs donate 128" in fault("donates", "step", written=256)
+
+
+def test_which_in_place_forms_read_their_base():
+    """By PyTorch's definitions; the gate asks the device, with two contents."""
+    import collections
+
+    import collect
+    import torch
+
+    collector = type("Collector", (), {"note": lambda self, error: None})()
+    aten = torch.ops.aten
+    x, y = torch.arange(6.0).to("tpu"), torch.rand(6).to("tpu")
+    index = torch.tensor([1, 3]).to("tpu")
+    cases = [
+        (aten.fill_.Scalar, (x, 2.5), False),
+        (aten.copy_.default, (x, y), False),
+        (aten.bernoulli_.float, (x, 0.3), False),
+        (aten.uniform_.default, (x, 0.0, 1.0), False),
+        (aten.add_.Tensor, (x, y), True),
+        (aten.index_fill_.int_Scalar, (x, 0, index, 2.5), True),  # the rest stays
+        (aten.bitwise_not_.default, (index,), True),
+        (aten.logical_not_.default, (torch.tensor([True, False]).to("tpu"),), True),
+    ]
+    found = collections.OrderedDict((str(f), collect.base_is_read(collector, f, a, {})) for f, a, _ in cases)
+    assert found == collections.OrderedDict((str(f), reads) for f, _, reads in cases)
+    assert torch.equal(x.cpu(), torch.arange(6.0))
+
+
+def test_a_reason_is_of_an_entry_that_was_tried():
+    import samples
+    import torch
+
+    assert not set(samples.NO_PROGRAM) - set(samples.direct(torch, torch.float32))
 
 
 @needs_libtpu
