@@ -305,13 +305,13 @@ bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_
   p->panel_bytes = tt_align_up((size_t)(p->k * p->width) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
   p->w_at = 0;
   const size_t w_bytes = (size_t)(p->groups * p->panels) * p->panel_bytes;
-  // packed by the tasks: a long k, whose weights are large and used by few tasks, or weights used once
+  // packed by the tasks: a long k, whose weights are large and used by few tasks, or weights used once or twice
   const bool long_k = p->kind == TT_CONV_GEMM && p->along_k && p->k_blocks >= 4;
-  const bool once = p->kind == TT_CONV_GEMM && p->blocks == 1 && p->k > 0;
-  const bool may_pack_late = long_k || once;
+  const bool rarely = p->kind == TT_CONV_GEMM && p->blocks <= 2 && p->k > 0;
+  const bool may_pack_late = long_k || rarely;
   p->pack_late =
       !p->w_in_place && ((long_k && (p->blocks <= 2 || w_bytes > (4 << 20))) ||
-                         (once && run_of((int64_t[]){p->ic, p->d[0].ker, p->d[1].ker, p->d[2].ker},
+                         (rarely && run_of((int64_t[]){p->ic, p->d[0].ker, p->d[1].ker, p->d[2].ker},
                                          (int64_t[]){p->w_c, p->d[0].ws, p->d[1].ws, p->d[2].ws}) >= 64));
   // A thread begins with neighbouring tasks: it should share the smaller operand with the others.
   p->oc_outer = p->kind == TT_CONV_GEMM && !p->pack_late && p->oc * p->k > p->ic * p->columns;
