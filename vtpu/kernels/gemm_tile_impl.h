@@ -214,7 +214,8 @@ static void offsets(const tile_plan_t* p, int64_t index, int64_t* a, int64_t* b,
 static int64_t pack_groups(const tile_plan_t* p) {
   return ceil_div(p->n_panels, 8) + (OWN_A ? 0 : ceil_div(p->m_panels, 8));
 }
-// Panels of B, then of A, eight a task.
+// Panels of B, then of A, eight a task. The panels of one chunk of k follow each other: what a task walks at a time
+// then spreads over all sets of the L2.
 static void pack_task(void* self, size_t slot, size_t task) {
   (void)slot;
   tile_run_t* r = self;
@@ -236,11 +237,14 @@ static void pack_task(void* self, size_t slot, size_t task) {
                    : pack_a1;
   // memory is read in long runs: over k, or, where columns are adjacent, a little of k for eight panels at a
   // time
-  const int64_t step = ks == 1 ? p->k_tiles * p->per_tile : 2 * p->per_tile;
-  for (int64_t k = 0; k < g->k; k += step) {
-    for (int64_t j = group * 8; j < TT_MIN(group * 8 + 8, panels); ++j) {
-      pack(to + (j * p->k_tiles + k / p->per_tile) * kTile, from + (j * 16 * ws + k * ks) * p->eb, ws * p->eb,
-           ks * p->eb, TT_MIN(16, count - j * 16), TT_MIN(step, g->k - k));
+  for (int64_t kt = 0; kt < p->k_tiles; kt += p->chunk) {
+    const int64_t tiles = TT_MIN(p->chunk, p->k_tiles - kt), step = ks == 1 ? tiles : 2;
+    for (int64_t t = 0; t < tiles; t += step) {
+      const int64_t k = (kt + t) * p->per_tile, depth = TT_MIN(step, tiles - t) * p->per_tile;
+      for (int64_t j = group * 8; j < TT_MIN(group * 8 + 8, panels); ++j) {
+        pack(to + (kt * panels + j * tiles + t) * kTile, from + (j * 16 * ws + k * ks) * p->eb, ws * p->eb,
+             ks * p->eb, TT_MIN(16, count - j * 16), TT_MIN(depth, g->k - k));
+      }
     }
   }
 }
@@ -351,10 +355,11 @@ static void tile_task(void* self, size_t slot_index, size_t task) {
       }
       const block_t x = {
           .a = OWN_A ? slot
-                     : r->scratch + p->shared_a + ((batch * p->m_panels + m0 / 16) * p->k_tiles + kt) * kTile,
-          .b = r->scratch + ((batch * p->n_panels + n0 / 16) * p->k_tiles + kt) * kTile,
-          .a_panel = (OWN_A ? tiles : p->k_tiles) * kTile,
-          .b_panel = p->k_tiles * kTile,
+                     : r->scratch + p->shared_a +
+                           ((batch * p->k_tiles + kt) * p->m_panels + m0 / 16 * tiles) * kTile,
+          .b = r->scratch + ((batch * p->k_tiles + kt) * p->n_panels + n0 / 16 * tiles) * kTile,
+          .a_panel = tiles * kTile,
+          .b_panel = tiles * kTile,
           .tiles = tiles,
           .rows = rows,
           .cols = cols,
