@@ -1,8 +1,11 @@
 """StableHLO text against jaxlib's parser and printer, both ways: what jaxlib prints is read and printed by us, and jaxlib reads
 that back as an equal module. Equality is that of jaxlib's generic print, which names every attribute and type."""
 import ctypes
+import importlib.metadata
 import os
 import pathlib
+import re
+import subprocess
 
 import pytest
 
@@ -101,6 +104,39 @@ def test_operation_without_oracle_is_stable(shim, name, number, text):
     code, once = ours(shim, text)
     assert code == 0, once
     assert ours(shim, once) == (0, once)
+
+
+def as_xla_reads(text, folder):
+    """The quantising op as XLA's parser has read and MLIR prints it: XLA's CPU plugin names it when it refuses it."""
+    (folder / "program.mlir").write_text(text)
+    plugin = next(str(f.locate()) for f in importlib.metadata.files("lammps-jax-pjrt-cpu") if str(f).endswith(".so"))
+    done = subprocess.run([str(BUILD / "tools" / "tt-run"), "--plugin", plugin, str(folder / "program.mlir"), "--random", "1"],
+                          capture_output=True, text=True, timeout=300)
+    assert "'stablehlo.uniform_quantize' op can't be translated to XLA HLO" in done.stderr, done.stderr
+    return re.search(r"see current operation: (%\d+ = .*)", done.stderr)[1]
+
+
+QUANTISED = sorted({q for name, _, text in PROGRAMS if name in NO_ORACLE for q in re.findall(r"!quant\.uniform<.*?(?:<.*?>.*?)?>", text)})
+
+
+@pytest.mark.parametrize("quantised", QUANTISED)
+def test_quantised_type_as_xla_reads_it(shim, quantised, tmp_path):
+    """jaxlib has no quantised types; XLA has: it cannot compile them, but parses both ops and says what it has read."""
+    try:
+        importlib.metadata.version("lammps-jax-pjrt-cpu")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("no CPU plugin of XLA (package lammps-jax-pjrt-cpu)")
+    text = f"""func.func @main(%a: tensor<2x3xf32>) -> tensor<2x3xf32> {{
+  %q = "stablehlo.uniform_quantize"(%a) : (tensor<2x3xf32>) -> tensor<2x3x{quantised}>
+  %d = "stablehlo.uniform_dequantize"(%q) : (tensor<2x3x{quantised}>) -> tensor<2x3xf32>
+  return %d : tensor<2x3xf32>
+}}"""
+    code, printed = ours(shim, text)
+    assert code == 0, printed
+    read = as_xla_reads(text, tmp_path)
+    assert read == as_xla_reads(printed, tmp_path) and "!quant.uniform" in read
+    number = re.search(r"\d\.\d+e[+-]\d+", quantised)[0]
+    assert as_xla_reads(text.replace(number, "3.75e-01"), tmp_path) != read   # the comparison sees a scale
 
 
 @pytest.mark.parametrize("name", sorted(REFUSED))

@@ -23,7 +23,8 @@ REFUSED = {
     remainder select shift_left shift_right_arithmetic shift_right_logical subtract xor zeta""".split()
 } | {"chlo._asin_acos_kernel", "chlo.constant", "chlo.constant_like", "chlo.mulhi", "chlo.scan", "stablehlo.async_done", "stablehlo.cross-replica-sum",
      "stablehlo.async_start", "stablehlo.real_dynamic_slice", "stablehlo.unary_einsum"}
-# jaxlib's bindings do not register the quantised types, so they cannot judge these two (src/ir/text_test.c reads them).
+# jaxlib's bindings do not register the quantised types, so they cannot judge these two; XLA's CPU plugin
+# does (test_quantised_type_as_xla_reads_it).
 NO_ORACLE = {"stablehlo.uniform_dequantize", "stablehlo.uniform_quantize"}
 # create_token is a synonym of after_all without operands, and is written as that
 SYNONYMS = {"stablehlo.create_token": "stablehlo.after_all"}
