@@ -1,6 +1,7 @@
 """The test suite through a PJRT plugin that others wrote: `python tests/foreign.py [--part] [pytest arguments]`.
 
-Without arguments all tests that are not slow (`make test-foreign`), with --part those whose turn it is (`make test`).
+Without arguments all tests that are not slow (`make test-foreign`), with --part those whose turn it is
+(`make test`).
 The plugin is TT_FOREIGN_PLUGIN, else XLA:CPU of the wheel lammps-jax-pjrt-cpu; `foreign.skips` lists what belongs to vtpu alone.
 """
 import importlib.util
@@ -10,7 +11,7 @@ import subprocess
 import sys
 
 TESTS = pathlib.Path(__file__).resolve().parent
-# `--part` runs a slice of all tests, by a hash of their names and the number of commits: as many commits run all.
+# `--part` runs a slice of all tests, by a hash of their names and the number of commits: so many commits run all.
 PARTS = 30
 # XLA:CPU drops NaN in minimum and maximum unless told otherwise; StableHLO does not.
 XLA_FLAGS = "--xla_cpu_enable_fast_min_max=false"

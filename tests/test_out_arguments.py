@@ -36,7 +36,9 @@ def out_dtypes(op, dtype):
             out = torch.zeros(expected.shape, dtype=other, device=device)
             op.op(one.input, *one.args, **one.kwargs, out=out)
 
-        cpu, tpu = outcome(lambda: call(sample, "cpu"))[0], outcome(lambda: call(ours, "tpu"))[0]
+        (cpu, _), (tpu, text) = outcome(lambda: call(sample, "cpu")), outcome(lambda: call(ours, "tpu"))
+        if "runs on the virtual TPU only" in str(text):   # through another plugin: refused whatever out= is
+            return
         assert cpu == tpu, (op.name, dtype, other, cpu, tpu)
 
 

@@ -322,6 +322,19 @@ def test_numbers_that_do_not_fit(dtype, number):
         alike(case, text=False, warned=False)
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.int32, torch.int64, torch.uint8])
+def test_integer_powers_wrap(dtype):
+    """Exponents of more digits than count the bits of the type, too."""
+    base = torch.tensor([0, 1, 2, 3, 5, 7, 100, 125], dtype=dtype)
+    if dtype != torch.uint8:
+        base = torch.cat([base, -base])
+    powers = [0, 1, 4, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64, 65, 70, 100, 127]
+    exponents = torch.tensor(powers, dtype=dtype)
+    alike(lambda d: torch.pow(base.to(d)[:, None], exponents.to(d)))
+    for power in powers:
+        alike(lambda d: torch.pow(base.to(d), power))
+
+
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.int8, torch.int64])
 def test_negative_integer_powers(dtype):
     for exponent in (-1, -5, 4, 5):

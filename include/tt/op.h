@@ -25,8 +25,8 @@ typedef enum tt_aten_flags_e {
   // Pointwise ops convert into the dtype of out=, others want their own there. Not so:
   TT_ATEN_OUT_EXACT = 1 << 9,    // pointwise, wants its own
   TT_ATEN_OUT_CASTS = 1 << 10,   // not pointwise, converts
-  TT_ATEN_LIKE = 1 << 12,        // not pointwise, but results of the first argument's sizes follow its strides
-  TT_ATEN_LINALG = 1 << 11,      // a check inside the program that fails (ABORTED) is a torch.linalg.LinAlgError
+  TT_ATEN_LINALG = 1 << 11,      // a check inside the program that fails (ABORTED) is a LinAlgError
+  TT_ATEN_LIKE = 1 << 12,        // not pointwise, but results of the first argument's sizes have its strides
 } tt_aten_flags_t;
 
 typedef struct tt_aten_info_s {

@@ -198,7 +198,7 @@ static tt_status_t check_out_dtype(const tt_aten_entry_t* entry, const tt_lower_
                           c_type_name(result), c_type_name(out));
 }
 
-// The result's strides as TensorIterator gives them to a pointwise op (of all inputs, or LIKE: of the first), in
+// The result's strides as TensorIterator gives them to a pointwise op (by all inputs; LIKE: by the first), in
 // `strides`; NULL for row-major.
 static const int64_t* result_strides(const tt_build_t* build, uint32_t flags, const tt_type_t* type,
                                      int64_t* strides) {
@@ -315,7 +315,8 @@ static tt_status_t lower_call(tt_build_t* build, int sized_phase, uint32_t sized
   L->random = random_words;
   L->self = &lowering;
   fill_out_dtypes(L, build->frame);
-  TT_RETURN_IF_ERROR(run_lowering(&lowering, sized_phase, sized_count, sized));   // arguments' errors come first
+  // errors of the arguments come before those of the device
+  TT_RETURN_IF_ERROR(run_lowering(&lowering, sized_phase, sized_count, sized));
   if (entry && (entry->info.flags & TT_ATEN_VTPU_ONLY) && !build->target.is_vtpu) {
     return tt_status_create(TT_UNIMPLEMENTED, "this op runs on the virtual TPU only, not on %s",
                             build->target.name);

@@ -1,5 +1,5 @@
-// Resizing a storage in place: the object stays, so that calls of other threads, which find it without a lock, go on
-// with what it holds when they come to lock it.
+// Resizing a storage in place: the object stays, so that calls of other threads, which find it without a lock,
+// go on with what it holds when they come to lock it.
 #include "base/base.h"
 #include "eager/cell.h"
 #include "eager/device.h"
@@ -41,7 +41,7 @@ tt_status_t tt_storage_resize(tt_storage_t* storage, size_t bytes) {
   for (bool is_done = false; !is_done && tt_status_is_ok(status);) {
     tt_mutex_lock(&storage->lock);
     uint32_t version = storage->version;
-    size_t kept = storage->buffer ? TT_MIN(bytes, storage->bytes) : 0;   // unbound reads as zeros either way (E1)
+    size_t kept = storage->buffer ? TT_MIN(bytes, storage->bytes) : 0;   // unbound: zeros either way (E1)
     tt_mutex_unlock(&storage->lock);
     if (kept) status = tt_storage_copy(fresh, 0, storage, 0, kept);
     if (!tt_status_is_ok(status)) break;

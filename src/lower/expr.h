@@ -49,8 +49,8 @@ typedef tt_value_t* V;
 V tt_lx_copysign(tt_lower_t* L, V x, V s);
 V tt_lx_sign_bit(tt_lower_t* L, V x);   // i1
 V tt_lx_trunc(tt_lower_t* L, V x);
-// min(max(x, lo), hi), NULL: no bound; NaN anywhere gives NaN. x stays where it equals a number, so zeros keep their
-// sign. `min_arg`, `max_arg`: the arguments that the bounds come from. (pointwise.c)
+// min(max(x, lo), hi), NULL: no bound; NaN anywhere gives NaN. x stays where it equals a number, so zeros keep
+// their sign. `min_arg`, `max_arg`: the arguments that the bounds come from. (pointwise.c)
 V tt_lx_clamp(tt_lower_t* L, V x, V lo, V hi, uint32_t min_arg, uint32_t max_arg);
 V tt_lx_fmod(tt_lower_t* L, V x, V y);  // C's fmod; ints: remainder of truncating division
 V tt_lx_floor_divide(tt_lower_t* L, V x, V y);

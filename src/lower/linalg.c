@@ -212,8 +212,8 @@ TT_LOWERING(cholesky_inverse) {
   if (!square(L, factor, "cholesky_inverse")) return;
   V zero = EQ(factor, K(factor, 0)), unit = CAST(identity_like(L, factor), TT_DTYPE_PRED);
   tt_lx_check(L, NOT(AND(zero, unit)), TT_ABORTED,
-              "cholesky_inverse: A diagonal element is zero, the inversion could not be completed because the "
-              "input matrix is singular.");
+              "cholesky_inverse: A diagonal element is zero, the inversion could not be completed because "
+              "the input matrix is singular.");
   tt_l_return(L, cholesky_solve(L, identity_like(L, factor), factor, tt_l_bool(L, 1, false)));
 }
 
@@ -753,7 +753,8 @@ TT_LOWERING(linalg_svd) {
     return;
   }
   tt_lx_check(L, EQ(a, a), TT_ABORTED,
-              "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite values.");
+              "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite "
+              "values.");
   bool full = tt_l_bool(L, 1, false), vectors = tt_l_bool(L, 2, true);
   int64_t m = tt_lx_static_size(L, a, rank - 2), n = tt_lx_static_size(L, a, rank - 1), k = TT_MIN(m, n);
   const int64_t u[2] = {m, full ? m : k}, v[2] = {full ? n : k, n};

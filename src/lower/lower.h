@@ -72,7 +72,7 @@ struct tt_lower_s {
   tt_variant_t variant;
   uint32_t out_count;          // OUT, INPLACE: dtypes of the targets
   tt_dtype_t out_dtypes[8];
-  bool out_casts;              // set by a lowering whose out= converts here in spite of its flags (abs of complex numbers)
+  bool out_casts;              // set by a lowering whose out= converts here in spite of its flags
   tt_lresult_t results[TT_LOWER_MAX_RESULTS];
   uint32_t result_count;
   tt_arena_t* scratch;

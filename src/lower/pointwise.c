@@ -169,14 +169,14 @@ static V power_special(tt_lower_t* L, uint32_t arg, V x) {
   return NULL;
 }
 
-// x ** n of integers that wrap. XLA squares as often as the low bits of n allow that count the bits of the
-// type (64-bit numbers: six), so n goes in by digits of that many: x ** (d0 + d1 R + ..) = x ** d0 * (x ** R) ** d1 ..
+// x ** n of integers that wrap. XLA looks only at the low bits of n that count the bits of the type (64-bit
+// numbers: six), so n goes in by digits of that many: x ** (d0 + d1 R + ..) = x ** d0 * (x ** R) ** d1 ..
 static V integer_power(tt_lower_t* L, V x, V n) {
   if (L->target->is_vtpu || !x || !n) return POW(x, n);
   int bits = 8 * (int)tt_dtype_bytes(tt_lx_dtype(x)), digit_bits = 0;
   while (1 << (digit_bits + 1) <= bits) ++digit_bits;
-  V mask = tt_lx_splat_i64(L, n, (1 << digit_bits) - 1), by = tt_lx_splat_i64(L, n, digit_bits), result = NULL;
-  V is_negative = LT(n, K(n, 0)), inverse = POW(x, n);
+  V mask = tt_lx_splat_i64(L, n, (1 << digit_bits) - 1), by = tt_lx_splat_i64(L, n, digit_bits);
+  V result = NULL, is_negative = LT(n, K(n, 0)), inverse = POW(x, n);
   for (int at = 0; at < bits; at += digit_bits) {
     V part = POW(x, AND(n, mask));
     result = result ? MUL(result, part) : part;
@@ -459,7 +459,8 @@ TT_LOWERING(masked_fill) {
   tt_l_return(L, SEL(values[0], values[1] ? values[2] : NULL, values[1]));
 }
 
-// max and min order -0 before +0; PyTorch's clamp by numbers keeps x where it equals one (by tensors it has no rule).
+// max and min order -0 before +0; PyTorch's clamp by numbers keeps x where it equals one (by tensors it has no
+// rule).
 static V bounded(tt_lower_t* L, V x, V bound, uint32_t arg, bool is_lower) {
   if (!x || !bound) return x;
   if (tt_lx_dtype(x) == TT_DTYPE_PRED) return is_lower ? OR(x, bound) : AND(x, bound);

@@ -50,7 +50,8 @@ TT_LOWERING(nansum) {
   tt_dtype_t dtype = sum_dtype(L, 3, x);
   // dtype= may be any, out= alone may not
   if (tt_l_is_none(L, 3) && tt_dtype_is_float(tt_lx_dtype(x)) && tt_lx_is_int_or_bool(dtype)) {
-    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"nansum_cpu\" not implemented for '%s'", tt_lx_torch_name(dtype));
+    tt_builder_fail(L->b, TT_UNIMPLEMENTED, "\"nansum_cpu\" not implemented for '%s'",
+                    tt_lx_torch_name(dtype));
   }
   sum_over(L, 1, tt_l_bool(L, 2, false), 3, true);
 }
