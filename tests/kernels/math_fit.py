@@ -110,7 +110,6 @@ def main():
     fit("Asin", series(lambda u: (mp.asin(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("0.2505"), 13, scale=lambda u: u)
     z = ((sq(2) - 1) / (sq(2) + 1)) ** 2 * mp.mpf("1.002")
     fit("Log", series(lambda u: 2 * (mp.atanh(sq(u)) / sq(u) - 1) / u), mp.mpf(0), z, 8, scale=lambda u: u / 2)
-    fit("LogTail", series(lambda u: 2 * (mp.atanh(sq(u)) / sq(u) - 1 - u / 3) / u**2), mp.mpf(0), z, 8, scale=lambda u: u * u / 2)
     h = mp.log(2) / 2 * mp.mpf("1.001")
     fit("Exp", series(lambda r: (mp.exp(r) - 1 - r) / r**2), -h, h, 11, scale=lambda r: r * r)
     fit("Sin", series(lambda u: (mp.sin(sq(u)) / sq(u) - 1) / u), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 7, scale=lambda u: u)
@@ -139,7 +138,6 @@ def main():
     fit("Log", series(lambda f: (mp.log(1 + f) - f + f * f / 2) / f**3), sq(2) / 2 - 1, sq(2) - 1, 8, False, scale=lambda f: f * f)
     fit("Sin", series(lambda u: (mp.sin(sq(u)) / sq(u) - 1) / u), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 3, False, scale=lambda u: u)
     fit("Cos", series(lambda u: (mp.cos(sq(u)) - 1 + u / 2) / u**2), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 3, False, scale=lambda u: u * u)
-    fit("Tanh", series(lambda u: (mp.tanh(sq(u)) / sq(u) - 1) / u), mp.mpf(0), mp.mpf("0.4"), 6, False, scale=lambda u: u)
     fit("Exp2", series(lambda r: (mp.power(2, r) - 1) / r), mp.mpf("-0.501"), mp.mpf("0.501"), 6, False, scale=lambda r: r)
     log2_table()
     fit("Log2Tail", log2_tail, mp.mpf("-0.0302"), mp.mpf("0.0302"), 4, False, scale=lambda r: r**3)
@@ -165,7 +163,6 @@ def main():
         scale=lambda u: u)
     # Of the steps for which 16 entries reach 3.922, from where erf rounds to 1, that with the best roundings in row 0.
     fit_table("Erf", mp.erf, mp.mpf(16595) / 65536, 5)
-    fit("LogTail", series(lambda u: (mp.atanh(sq(u)) / sq(u) - 1 - u / 3) / u**2), mp.mpf(0), z, 4, False, scale=lambda u: u * u)
 
 
 if __name__ == "__main__":

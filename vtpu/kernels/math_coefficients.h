@@ -140,11 +140,6 @@ static const float kFSin[] = {
 static const float kFCos[] = {
   0x1.555554p-5f, -0x1.6c12cep-10f, 0x1.9bd67p-16f,
 };
-// Tanh: error 5.53e-9 = 2^-27.43
-static const float kFTanh[] = {
-  -0x1.555556p-2f, 0x1.1110e4p-3f, -0x1.ba0718p-5f, 0x1.648e8ep-6f,
-  -0x1.10bbf4p-7f, 0x1.2977d8p-9f,
-};
 // Erf: error 7.75e-8 = 2^-23.62; row 0: erf at the multiples of kFErfStep, then the coefficients of the distance (row 1 of
 // entry 0 less 1)
 static const float kFErf[6][16] = {
@@ -174,10 +169,6 @@ static const float kFErf[6][16] = {
    0x1.c5248ep-11f, 0x1.0ce86p-12f, 0x1.0de90cp-14f, 0x1.ce0356p-17f},
 };
 static const float kFErfStep = 0x1.034cp-2f, kFErfLast = 3.922f;
-// LogTail: error 2.68e-12 = 2^-38.44
-static const float kFLogTail[] = {
-  0x1.99999ap-3f, 0x1.24928ep-3f, 0x1.c6c08cp-4f, 0x1.879ffp-4f,
-};
 // Exp2: error 7.03e-9 = 2^-27.08
 static const float kFExp2[] = {
   0x1.62e43p-1f, 0x1.ebfbep-3f, 0x1.c6af6ap-5f, 0x1.3b2a52p-7f,

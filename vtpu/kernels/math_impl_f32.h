@@ -27,10 +27,22 @@ TT_VI vf f_exp(vf x) {
   vf n, t = f_exp_reduce(f_min(f_set(89), f_max(f_set(-104), x)), &n);
   return f_scale(f_exp_tail(t) + 1.0f, n);
 }
-TT_VI vf f_expm1(vf x) {
-  vf n, p = f_exp_tail(f_exp_reduce(f_min(f_set(89), f_max(f_set(-18), x)), &n));
+// -18 <= x <= 89; loses a bit of odd denormals
+TT_VI vf f_expm1_core(vf x) {
+  vf n, p = f_exp_tail(f_exp_reduce(x, &n));
   vf half = (vf)((i_from_f(n) + 126) << 23);           // 2^(n - 1): n reaches 128
-  return f_sel(f_lt(f_abs(x), f_set(0x1p-30f)), x, 2.0f * f_fma(p, half, half - 0.5f));
+  return 2.0f * f_fma(p, half, half - 0.5f);
+}
+TT_VI vf f_expm1(vf x) {
+  vf r = f_expm1_core(f_min(f_set(89), f_max(f_set(-18), x)));
+  return f_sel(f_lt(f_abs(x), f_set(0x1p-30f)), x, r);
+}
+TT_VI vf f_tanh(vf x) {
+  vf a = f_abs(x), e = f_expm1_core(f_min(f_set(30), a + a));
+  // e / (e + 2) with the quotient in two parts: three roundings would add up
+  vf d = e + 2.0f, d_lo = e - (d - 2.0f), inverse = 1.0f / d, q = e * inverse;
+  vf rest = f_fnma(inverse, d_lo, f_fnma(inverse, d, f_set(1)));
+  return f_copysign(q + f_fma(q, rest, f_fma(e, inverse, -q)), x);
 }
 // exp(a) / 4, 0 <= a; infinite hyperbolic functions come from 2 e
 TT_VI vf f_exp_quarter(vf a) {
@@ -113,15 +125,6 @@ TT_VI vf f_logistic(vf x) {
   vf rest = f_fnma(inverse, d_lo, f_fnma(inverse, d, f_set(1))) * inverse;
   vf numerator = f_sel(f_lt(x, f_set(0)), e, f_set(1));
   return f_fma(numerator, inverse, numerator * rest);
-}
-
-TT_VI vf f_tanh(vf x) {
-  vf a = f_abs(x), z = f_min(x * x, f_set(0.41f));
-  vf near = f_fma(x * z, F_POLY(z, kFTanh), x);
-  vf e = f_exp(f_min(2.0f * a, f_set(30)));
-  vf far = 1.0f - 2.0f / (e + 1.0f);
-  vf r = f_copysign(f_sel(f_lt(a, f_set(0.63f)), near, far), x);
-  return f_sel(f_nan(x, x), x, r);
 }
 
 // The nearest of 16 table entries, and a polynomial of the distance from it. erf is 1 in f32 from kFErfLast
