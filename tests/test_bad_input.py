@@ -613,3 +613,21 @@ def test_pools_with_huge_windows(call):
         call(x)
     with pytest.raises(RuntimeError):
         call(x.to("tpu"))
+
+
+@pytest.mark.parametrize("value", [2**40, 2**63 - 1, -(2**40)])
+@pytest.mark.parametrize("name", ["stride", "padding", "dilation", "output_padding"])
+def test_convolutions_with_huge_windows(name, value):
+    """Refused at once: planning a stride of 2^40 of a transposed convolution took for ever."""
+    x, w = torch.ones(1, 4, 5, device="tpu"), torch.ones(4, 8, 3, device="tpu")
+    with pytest.raises(RuntimeError):
+        F.conv_transpose1d(x, w, **{name: value})
+    if name in ("padding", "dilation"):
+        with pytest.raises(RuntimeError):
+            F.conv1d(x, w.transpose(0, 1), **{name: value})
+
+
+def test_transposed_convolution_of_long_strides():
+    x, w = torch.randn(2, 3, 4), torch.randn(3, 2, 5)
+    for stride in (4095, 4096, 4097, 5000):   # phases are planned one by one up to 4096
+        torch.testing.assert_close(F.conv_transpose1d(x.to("tpu"), w.to("tpu"), stride=stride).cpu(), F.conv_transpose1d(x, w, stride=stride))

@@ -174,6 +174,28 @@ static bool check_shapes(tt_lower_t* L, const conv_t* c, V x, V w) {
   return true;
 }
 
+// Of a transposed convolution's result; each must be at least 1, and a number.
+static bool transposed_extents(tt_lower_t* L, const conv_t* c, V x, V w, int64_t* out) {
+  for (int i = 0; i < c->n; ++i) {
+    int64_t in = tt_lx_static_size(L, x, 2 + i), kernel = tt_lx_static_size(L, w, 2 + i), reach, padding;
+    bool overflow = __builtin_mul_overflow(in - 1, c->stride[i], &out[i]) ||
+                    __builtin_mul_overflow(kernel - 1, c->dilation[i], &reach) ||
+                    __builtin_mul_overflow(c->pad[i], -2, &padding) ||
+                    __builtin_add_overflow(out[i], reach, &out[i]) ||
+                    __builtin_add_overflow(out[i], padding, &out[i]) ||
+                    __builtin_add_overflow(out[i], c->output_pad[i], &out[i]) ||
+                    __builtin_add_overflow(out[i], 1, &out[i]);
+    if (!overflow && out[i] >= 1) continue;
+    tt_builder_fail(L->b, TT_INVALID_ARGUMENT,
+                    "Given input size per channel: %lld. Calculated output size per channel: %lld (stride %lld, "
+                    "padding %lld, dilation %lld, output padding %lld). Output size is too %s",
+                    (long long)in, (long long)out[i], (long long)c->stride[i], (long long)c->pad[i],
+                    (long long)c->dilation[i], (long long)c->output_pad[i], overflow ? "large" : "small");
+    return false;
+  }
+  return true;
+}
+
 // (input, weight, bias?, stride, padding, dilation, transposed, output_padding, groups)
 TT_LOWERING(convolution) {
   V x = tt_l_tensor(L, 0), w = tt_l_tensor(L, 1), bias = tt_l_tensor_or_null(L, 2), y;
@@ -181,10 +203,7 @@ TT_LOWERING(convolution) {
   if (!x || !conv_begin(L, w, 3, &c) || !check_shapes(L, &c, x, w)) return;
   if (c.transposed) {
     int64_t out[8];
-    for (int i = 0; i < c.n; ++i) {
-      out[i] = (tt_lx_size(x, 2 + i) - 1) * c.stride[i] - 2 * c.pad[i] +
-               c.dilation[i] * (tt_lx_size(w, 2 + i) - 1) + c.output_pad[i] + 1;
-    }
+    if (!transposed_extents(L, &c, x, w, out)) return;
     y = conv_input(L, &c, x, w, out);
   } else {
     y = conv(L, &c, x, w);

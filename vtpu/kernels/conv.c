@@ -35,7 +35,16 @@ static bool supports(const tt_op_t* op, const char** why) {
   }
   const tt_attr_t* attr = tt_op_attr(op, TT_ATTR_DIMENSION_NUMBERS);
   *why = "no dimension numbers";
-  return attr && attr->kind == TT_AK_CONV;
+  if (!attr || attr->kind != TT_AK_CONV) return false;
+  // Each phase is planned and run on its own.
+  int64_t dilation[TT_CONV_SPACE], phases = 1;
+  tt_k_op_i64s(op, TT_ATTR_LHS_DILATION, dilation, attr->conv->input_spatial.size, 1);
+  *why = "an input dilated too far";
+  for (size_t i = 0; i < attr->conv->input_spatial.size; ++i) {
+    if (dilation[i] > TT_CONV_MAX_PHASES / phases) return false;
+    phases *= dilation[i];
+  }
+  return true;
 }
 
 static tt_status_t encode(const tt_op_t* op, tt_arena_t* arena, tt_k_blob_t* out) {

@@ -11,6 +11,7 @@
 #include "kernels/conv_isa.h"
 
 #define TT_CONV_SPACE 3  // spatial dims; fewer are filled with 1 in front
+#define TT_CONV_MAX_PHASES 4096  // product of the dilations of the input: beyond, the reference runs
 #define TT_CONV_KC 384  // k of one chain of FMAs
 #define TT_CONV_KC_DOTS 16384  // the same of DOTS, in as many chains as a vector has lanes
 #define TT_CONV_MAX_RUNS 1024  // runs of k in a block
