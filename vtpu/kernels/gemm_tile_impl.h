@@ -214,8 +214,8 @@ static void offsets(const tile_plan_t* p, int64_t index, int64_t* a, int64_t* b,
 static int64_t pack_groups(const tile_plan_t* p) {
   return ceil_div(p->n_panels, 8) + (OWN_A ? 0 : ceil_div(p->m_panels, 8));
 }
-// Panels of B, then of A, eight a task. The panels of one chunk of k follow each other: what a task walks at a time
-// then spreads over all sets of the L2.
+// Panels of B, then of A, eight a task. The panels of one chunk of k follow each other: what a task walks at a
+// time then spreads over all sets of the L2.
 static void pack_task(void* self, size_t slot, size_t task) {
   (void)slot;
   tile_run_t* r = self;
