@@ -1,16 +1,19 @@
 """Many programs through libtpu: child processes by batch, time limits, one by one where a child died."""
 
 import json
+import os
 import pathlib
 import queue
 import subprocess
 import sys
 import threading
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 # A process takes 0.6 s of CPU to start, a program 0.05 s.
 BATCH = 256
-# Seconds without an answer (libtpu takes a minute for a whole gradient), and to start a process.
+# Seconds of CPU for one answer (libtpu takes a minute for a whole gradient), and to start a process; as many
+# without any use of the CPU are a hang. A machine with other work makes neither.
 LIMIT, START = 300, 60
 
 
@@ -37,14 +40,36 @@ class Child:
         for line in self.process.stderr:
             self.errors = (self.errors + [line.strip()])[-40:]
 
+    def cpu_seconds(self):
+        """Of the process and its threads; 0 when it is gone."""
+        try:
+            fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+    def wait(self, limit):
+        """The next line, None: the process has ended. queue.Empty after `limit` seconds of or without CPU."""
+        began = used = self.cpu_seconds()
+        since = time.monotonic()
+        while True:
+            try:
+                return self.lines.get(timeout=min(5, limit))
+            except queue.Empty:
+                now = self.cpu_seconds()
+                if now > used:
+                    used, since = now, time.monotonic()
+                if now - began >= limit or time.monotonic() - since >= limit:
+                    raise
+
     def ask(self, path, limit):
-        """The answer, or None after a death or `limit` seconds; `why` says which."""
+        """The answer, or None after a death or `limit` seconds (wait); `why` says which."""
         try:
             self.process.stdin.write(f"{path}\n")
             self.process.stdin.flush()
-            line = self.lines.get(timeout=limit)
+            line = self.wait(limit)
         except queue.Empty:
-            self.why = f"no answer in {limit} s"
+            self.why = f"no answer in {limit} s of CPU, or none was used"
             return None
         except OSError:
             line = None

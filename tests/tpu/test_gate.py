@@ -144,6 +144,21 @@ def test_a_reason_is_of_an_entry_that_was_tried():
     assert not set(samples.NO_PROGRAM) - set(samples.direct(torch, torch.float32))
 
 
+@pytest.mark.parametrize("work", ["import time; time.sleep(60)", "while True: pass"])
+def test_a_compiler_that_hangs_or_runs_on_is_given_up(work):
+    import queue
+
+    child = compilers.Child.__new__(compilers.Child)
+    child.lines, child.errors = queue.Queue(), []
+    child.process = subprocess.Popen([sys.executable, "-c", work], stdin=subprocess.PIPE, text=True)
+    try:
+        assert child.ask("program", 0.5) is None and "no answer in 0.5 s" in child.why
+        child.lines.put('{"status": "compiles"}')
+        assert child.ask("program", 0.5) == {"status": "compiles"}
+    finally:
+        child.close()
+
+
 @needs_libtpu
 @pytest.mark.slow
 def test_a_death_costs_one_program(tmp_path):
