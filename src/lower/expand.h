@@ -19,6 +19,12 @@ double tt_expand_float(const tt_expand_t* e, tt_attr_name_t name, double fallbac
 const char* tt_expand_text(const tt_expand_t* e, tt_attr_name_t name);
 tt_i64s_t tt_expand_i64s(const tt_expand_t* e, tt_attr_name_t name);
 
+// A view of a base of its own dtype as slices, reshapes and transposes of the base's dimensions; NULL: it is none, or
+// an error is set. Writes likewise; the view has no two indices for one place.
+V tt_expand_read_axes(tt_lower_t* L, V base, size_t rank, const int64_t* sizes, const int64_t* strides,
+                      int64_t offset);
+V tt_expand_write_axes(tt_lower_t* L, V base, V value, const int64_t* strides, int64_t offset);
+
 void tt_expand_strided_read(tt_expand_t* e);
 void tt_expand_strided_write(tt_expand_t* e);
 void tt_expand_rng(tt_expand_t* e);

@@ -122,6 +122,13 @@ void tt_expand_strided_read(tt_expand_t* e) {
     e->out[0] = tt_b_splat_f64(L->b, type, 0);
     return;
   }
+  V axes = tt_lx_dtype(e->in[0]) == type->dtype
+               ? tt_expand_read_axes(L, e->in[0], sizes.size, sizes.data, strides.data, offset)
+               : NULL;
+  if (axes || !tt_builder_ok(L->b)) {
+    e->out[0] = axes;
+    return;
+  }
   V flat = flat_as(L, e->in[0], type->dtype);
   V nested = flat ? nested_read(L, flat, sizes.size, sizes.data, strides.data, offset) : NULL;
   if (nested || !tt_builder_ok(L->b)) {
@@ -144,6 +151,13 @@ void tt_expand_strided_write(tt_expand_t* e) {
   int64_t offset = tt_expand_int(e, TT_ATTR_OFFSET, 0), zero = 0;
   if (tt_lx_numel(L, value) == 0) {
     e->out[0] = base;
+    return;
+  }
+  V axes = tt_lx_dtype(base) == tt_lx_dtype(value)
+               ? tt_expand_write_axes(L, base, value, strides.data, offset)
+               : NULL;
+  if (axes || !tt_builder_ok(L->b)) {
+    e->out[0] = axes;
     return;
   }
   V flat = flat_as(L, base, tt_lx_dtype(value));
