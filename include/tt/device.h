@@ -79,6 +79,7 @@ typedef enum tt_setting_e {
   TT_SETTING_IR_HANDOVER,        // 0: programs go to our own plugin as text too
   TT_SETTING_FORBID_RECOMPILES,  // 1: a compile raises FAILED_PRECONDITION with its reason
   TT_SETTING_DEFAULT_FLOAT,      // torch.get_default_dtype() as a dtype of the core; 0: float32
+  TT_SETTING_ROUNDING,           // growing dimensions, plugins with slow compiles: 0 exact; 1 rounded up; 2 also poisoned
   TT_SETTING_COUNT,
 } tt_setting_t;
 TT_API_MUST_USE tt_status_t tt_setting_set(tt_setting_t setting, int64_t value);   // INVALID_ARGUMENT names the range
@@ -91,6 +92,7 @@ TT_API_MUST_USE tt_status_t tt_thread_limit(int threads);
 typedef struct tt_compile_stats_s {
   int64_t hits, misses, plans, evictions, entries, compile_ns, executions;
   int64_t plugin_ns;             // of compile_ns: in the plugin's compiler
+  int64_t rounded;               // of misses: programs at rounded sizes (TT_SETTING_ROUNDING)
 } tt_compile_stats_t;
 TT_API void tt_compile_stats(tt_compile_stats_t* out_stats);
 // Newest first, one line a miss: "aten::add.Tensor: sizes of argument 1: [4, 4] -> [8, 4]". Free with tt_text_free.

@@ -92,12 +92,14 @@ MemoryStats = _counters(
     "allocated_bytes", "peak_allocated_bytes", "reserved_bytes", "peak_reserved_bytes", "limit_bytes", "free_bytes",
     "allocations", "frees", "out_of_memory_errors",
 )
-CompileStats = _counters("hits", "misses", "plans", "evictions", "entries", "compile_ns", "executions", "plugin_ns")
+CompileStats = _counters("hits", "misses", "plans", "evictions", "entries", "compile_ns", "executions", "plugin_ns",
+                         "rounded")
 TransferStats = _counters("bytes_to_device", "bytes_to_host", "copies_to_device", "copies_to_host")
 AllocationStats = _counters("core_allocations", "core_live_blocks", "plugin_allocations", "plugin_live_blocks")
 
 # tt_setting_t
-MATMUL_PASSES, SAFE_INPLACE, DEBUG, LOCATIONS, THREADS, CACHE_ENTRIES, IR_HANDOVER, FORBID_RECOMPILES = range(8)
+(MATMUL_PASSES, SAFE_INPLACE, DEBUG, LOCATIONS, THREADS, CACHE_ENTRIES, IR_HANDOVER, FORBID_RECOMPILES, DEFAULT_FLOAT,
+ ROUNDING) = range(10)
 
 _libraries: dict = {}
 

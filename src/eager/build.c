@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "eager/padded.h"
 #include "eager/view.h"
 #include "program/program.h"
 
@@ -48,14 +49,18 @@ static bool grow(tt_build_t* build, void** array, uint32_t* capacity, uint32_t c
   return true;
 }
 
-static tt_value_t* add_param(tt_build_t* build, tt_param_kind_t kind, uint32_t index, tt_dtype_t dtype,
-                             size_t rank, const int64_t* dims) {
+bool tt_build_add_param(tt_build_t* build, tt_param_kind_t kind, uint32_t index, tt_dtype_t dtype) {
   if (!grow(build, (void**)&build->params, &build->param_capacity, build->param_count, sizeof(tt_param_t)))
-    return NULL;
-  tt_value_t* value = tt_b_func_add_arg(&build->b, build->func, tt_b_type(&build->b, dtype, rank, dims));
+    return false;
   build->params[build->param_count++] =
       (tt_param_t){.kind = (uint8_t)kind, .dtype = (uint8_t)dtype, .index = index};
-  return value;
+  return true;
+}
+
+static tt_value_t* add_param(tt_build_t* build, tt_param_kind_t kind, uint32_t index, tt_dtype_t dtype,
+                             size_t rank, const int64_t* dims) {
+  if (!tt_build_add_param(build, kind, index, dtype)) return NULL;
+  return tt_b_func_add_arg(&build->b, build->func, tt_b_type(&build->b, dtype, rank, dims));
 }
 
 // ---- reading -----------------------------------------------------------------------------------
@@ -332,14 +337,15 @@ static void mark_unread(tt_build_t* build) {
   }
 }
 
-static tt_status_t make_program(tt_build_t* build, const outputs_t* outputs, const char* name,
-                                tt_eager_program_t** out) {
+static tt_status_t make_program(tt_build_t* build, const outputs_t* outputs, const tt_padded_t* padded,
+                                const char* name, tt_eager_program_t** out) {
   size_t params = tt_align_up(build->param_count * sizeof(tt_param_t), 16);
   size_t outs = tt_align_up(outputs->count * sizeof(tt_output_t), 16);
   size_t head = tt_align_up(sizeof(tt_eager_program_t), 16);
+  size_t results = tt_align_up(build->result_count * sizeof(tt_eager_result_t), 16);
   void* block = NULL;
   TT_RETURN_IF_ERROR(
-      tt_alloc(head + params + outs + build->result_count * sizeof(tt_eager_result_t), &block));
+      tt_alloc(head + params + outs + results + padded->number_count * sizeof(tt_pad_number_t), &block));
   tt_eager_program_t* program = block;
   atomic_init(&program->references, 1);
   program->name = name;
@@ -349,7 +355,11 @@ static tt_status_t make_program(tt_build_t* build, const outputs_t* outputs, con
   program->params = (tt_param_t*)((char*)block + head);
   program->outputs = (tt_output_t*)((char*)block + head + params);
   program->results = (tt_eager_result_t*)((char*)block + head + params + outs);
+  program->numbers = (tt_pad_number_t*)((char*)block + head + params + outs + results);
+  if (padded->number_count)
+    memcpy(program->numbers, padded->numbers, padded->number_count * sizeof(tt_pad_number_t));
   program->random_words = build->random_words;
+  program->is_rounded = padded->module != NULL;
   program->warning = build->warning;
   if (build->param_count) memcpy(program->params, build->params, build->param_count * sizeof(tt_param_t));
   if (outputs->count) memcpy(program->outputs, outputs->outputs, outputs->count * sizeof(tt_output_t));
@@ -376,16 +386,20 @@ tt_status_t tt_build_finish(tt_build_t* build, const char* name, tt_eager_progra
   tt_b_func_end(b, build->func, outputs.count, outputs.values);
   if (!tt_builder_ok(b)) return tt_builder_take_status(b);
   if (!build->target.is_vtpu) mark_unread(build);
+  tt_padded_t padded = {0};
+  TT_RETURN_IF_ERROR(tt_padded_program(build, outputs.count, outputs.outputs, &padded));
   tt_eager_program_t* program = NULL;
-  TT_RETURN_IF_ERROR(make_program(build, &outputs, name, &program));
-  tt_status_t status = TT_OK_STATUS;
-  if (outputs.count || has_effects(build)) {
+  tt_status_t status = make_program(build, &outputs, &padded, name, &program);
+  if (tt_status_is_ok(status) && (outputs.count || has_effects(build))) {
     tt_program_options_t options = {.device = (size_t)build->frame->device,
                                     .matmul_passes = build->target.matmul_passes,
                                     .emulate_float64 = build->target.dtype_support[TT_DTYPE_F64] ==
-                                                       TT_SUPPORT_EMULATED};
-    status = tt_program_compile(build->frame->engine->client, build->module, &options, &program->executable);
+                                                       TT_SUPPORT_EMULATED,
+                                    .only_cached = tt_setting_get(TT_SETTING_FORBID_RECOMPILES) != 0};
+    status = tt_program_compile(build->frame->engine->client, padded.module ? padded.module : build->module,
+                                &options, &program->executable);
   }
+  tt_module_release(padded.module);
   if (!tt_status_is_ok(status)) {
     tt_eager_program_release(program);
     return status;

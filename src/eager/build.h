@@ -51,7 +51,9 @@ void tt_build_random(tt_build_t* build, uint64_t words, tt_value_t** out_seed, t
 // A fresh storage of value's sizes; strides NULL: contiguous.
 void tt_build_result(tt_build_t* build, tt_value_t* value, const int64_t* strides);
 void tt_build_result_other(tt_build_t* build, tt_result_kind_t kind, int64_t integer);  // INT, NONE, WRITTEN
-// Outputs, aliases, compile.
+// A parameter of the program behind the module's arguments so far; false: the error is set.
+bool tt_build_add_param(tt_build_t* build, tt_param_kind_t kind, uint32_t index, tt_dtype_t dtype);
+// Outputs, aliases, rounding of growing dimensions (padded.h), compile.
 tt_status_t tt_build_finish(tt_build_t* build, const char* name,
                             tt_eager_program_t** out_program) TT_MUST_USE;
 // Conversion with PyTorch's meaning of bool.

@@ -9,7 +9,9 @@
 #include "base/alloc.h"
 #include "eager/build.h"
 #include "eager/describe.h"
+#include "eager/growth.h"
 #include "eager/overlap.h"
+#include "eager/padded.h"
 #include "eager/reasons.h"
 #include "eager/scalar.h"
 #include "eager/signature.h"
@@ -20,7 +22,7 @@
 #include "program/program.h"
 #include "tt/warn.h"
 
-static _Atomic int64_t hits, misses, build_ns;
+static _Atomic int64_t hits, misses, build_ns, rounded;
 
 // ---- lowering one call -------------------------------------------------------------------------
 typedef struct lowering_s {
@@ -377,10 +379,19 @@ static tt_status_t find_program(tt_frame_t* frame, uint32_t value_args, int phas
     *out_program = program;
     return TT_OK_STATUS;
   }
-  if (tt_setting_get(TT_SETTING_FORBID_RECOMPILES)) return tt_reasons_forbidden(frame);
-  TT_RETURN_IF_ERROR(build_program(frame, value_args, phase, sized_count, sized, &program));
+  // where sizes are rounded a new one may find its program compiled: build.c sees
+  bool is_forbidden = tt_setting_get(TT_SETTING_FORBID_RECOMPILES) != 0;
+  bool may_be_known = frame->engine->target.slow_compiles && tt_setting_get(TT_SETTING_ROUNDING);
+  if (is_forbidden && !may_be_known) return tt_reasons_forbidden(frame);
+  tt_status_t built = build_program(frame, value_args, phase, sized_count, sized, &program);
+  if (is_forbidden && tt_status_code(built) == TT_FAILED_PRECONDITION) {
+    tt_status_free(built);
+    return tt_reasons_forbidden(frame);
+  }
+  TT_RETURN_IF_ERROR(built);
   atomic_fetch_add_explicit(&misses, 1, memory_order_relaxed);
-  tt_reasons_record(frame);
+  if (program->is_rounded) atomic_fetch_add_explicit(&rounded, 1, memory_order_relaxed);
+  tt_reasons_record(frame, program->is_rounded);
   tt_status_t status =
       tt_lru_insert(frame->engine->programs, hash, frame->key, frame->key_count * sizeof(uint64_t), program);
   if (!tt_status_is_ok(status)) {
@@ -409,7 +420,7 @@ static tt_status_t read_sizes(tt_frame_t* frame, uint32_t value_args, uint32_t* 
   size_t bytes = tt_storage_bytes(result.storage);
   int64_t* sizes = tt_arena_alloc(&frame->scratch, bytes + sizeof(int64_t));
   if (!sizes) status = tt_status_create(TT_RESOURCE_EXHAUSTED, "out of host memory reading sizes");
-  if (tt_status_is_ok(status) && bytes) status = tt_rt_buffer_to_host(result.storage->buffer, sizes, bytes);
+  if (tt_status_is_ok(status) && bytes) status = tt_padded_read(result.storage, sizes);
   tt_storage_release(result.storage);
   *out_count = (uint32_t)(bytes / sizeof(int64_t));
   *out_sizes = sizes;
@@ -508,7 +519,8 @@ void tt_compile_stats(tt_compile_stats_t* out_stats) {
                                     .plans = programs.compiles,
                                     .compile_ns = atomic_load_explicit(&build_ns, memory_order_relaxed),
                                     .executions = tt_eager_executions(),
-                                    .plugin_ns = programs.compile_ns};
+                                    .plugin_ns = programs.compile_ns,
+                                    .rounded = atomic_load_explicit(&rounded, memory_order_relaxed)};
   tt_engine_t* engine = tt_engine_any();
   if (!engine) return;
   tt_lru_stats_t lru;
@@ -527,4 +539,5 @@ void tt_compile_cache_clear(void) {
   if (engine) tt_lru_clear(engine->programs);
   tt_program_cache_clear();
   tt_reasons_clear();
+  tt_growth_clear();
 }

@@ -55,6 +55,7 @@ static tt_status_t allocate_locked(tt_engine_device_t* device, int index, size_t
   cell->next = NULL;
   cell->rank = 0;
   cell->dtype = 0;
+  cell->padded = 0;
   cell->is_raw = false;
   cell->is_shared = false;
   cell->version = 0;
@@ -165,10 +166,16 @@ void tt_cells_unlock(size_t count, tt_storage_t** cells) {
   for (size_t i = count; i-- > 0;) tt_mutex_unlock(&cells[i]->lock);
 }
 
-tt_rt_buffer_t* tt_cell_hold(tt_storage_t* cell) {
+tt_rt_buffer_t* tt_cell_hold(tt_storage_t* cell, tt_storage_t* out_form) {
   tt_mutex_lock(&cell->lock);
   tt_rt_buffer_t* buffer = cell->buffer;
   if (buffer) {
+    out_form->buffer = buffer;
+    out_form->bytes = cell->bytes;
+    out_form->padded = cell->padded;
+    out_form->dtype = cell->dtype;
+    out_form->rank = cell->rank;
+    memcpy(out_form->dims, cell->dims, cell->rank * sizeof(*cell->dims));
     tt_rt_buffer_retain(buffer);
     ++cell->holds;
   }

@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "eager/describe.h"
 #include "eager/executable.h"
+#include "eager/padded.h"
 #include "eager/stream.h"
 #include "eager/view.h"
 
@@ -61,10 +62,11 @@ static tt_status_t check_support(tt_engine_t* engine, int device, tt_dtype_t dty
 
 // Binds under the cell's lock and releases what was there after it.
 static void rebind(tt_storage_t* cell, tt_rt_buffer_t* buffer, tt_dtype_t dtype, size_t rank,
-                   const int64_t* dims, const char* origin, bool is_raw) {
+                   const int64_t* dims, const char* origin, bool is_raw, uint16_t padded) {
   tt_mutex_lock(&cell->lock);
   tt_rt_buffer_t* before = tt_cell_bind(cell, buffer, (uint8_t)dtype, rank, dims, origin);
   cell->is_raw = is_raw;
+  cell->padded = padded;
   tt_mutex_unlock(&cell->lock);
   tt_rt_buffer_release(before);
 }
@@ -117,6 +119,24 @@ static tt_status_t upload(tt_engine_t* engine, int device, tt_dtype_t dtype, siz
   return tt_rt_buffer_from_host(engine->client, (size_t)device, dtype, rank, dims, host, out_buffer);
 }
 
+// With padding; complete on return, the memory is ours.
+static tt_status_t upload_padded(tt_engine_t* engine, int device, tt_dtype_t dtype, size_t rank,
+                                 const int64_t* dims, uint16_t padded, const void* host,
+                                 tt_rt_buffer_t** out_buffer) {
+  int64_t full[TT_MAX_RANK];
+  size_t bytes = 0;
+  void* block = NULL;
+  tt_padded_dims(rank, dims, padded, full);
+  if (!tt_padded_bytes(rank, dims, padded, tt_dtype_bytes(dtype), &bytes))
+    return tt_status_create(TT_INVALID_ARGUMENT, "sizes overflow");
+  TT_RETURN_IF_ERROR(tt_alloc(bytes, &block));
+  tt_padded_spread(rank, dims, padded, dtype, host, block);
+  tt_status_t status =
+      tt_rt_buffer_from_host(engine->client, (size_t)device, dtype, rank, full, block, out_buffer);
+  tt_free(block);
+  return status;
+}
+
 static tt_status_t from_host(const tt_tensor_t* to, const void* host, tt_dtype_t host_dtype,
                              tt_rt_event_t** out_event) {
   int64_t elems = 0, order[TT_MAX_RANK];
@@ -142,12 +162,19 @@ static tt_status_t from_host(const tt_tensor_t* to, const void* host, tt_dtype_t
       byte_strides[j] = logical[order[j]] * (int64_t)size;
       is_permuted |= order[j] != (int64_t)j;
     }
+    uint16_t padded = is_permuted ? 0 : tt_padded_upload(engine, host_dtype, to->rank, dims);
+    if (padded) {
+      TT_RETURN_IF_ERROR(upload_padded(engine, index, host_dtype, to->rank, dims, padded, host, &buffer));
+      rebind(to->storage, buffer, host_dtype, to->rank, dims, "host", false, padded);
+      count_to_device((size_t)elems * size);
+      return TT_OK_STATUS;
+    }
     tt_status_t status =
         is_permuted ? tt_rt_buffer_from_host_strided(engine->client, (size_t)index, host_dtype, to->rank,
                                                      dims, byte_strides, host, &buffer)
                     : upload(engine, index, host_dtype, to->rank, dims, host, &buffer, out_event);
     TT_RETURN_IF_ERROR(status);
-    rebind(to->storage, buffer, host_dtype, to->rank, dims, "host", false);
+    rebind(to->storage, buffer, host_dtype, to->rank, dims, "host", false, 0);
     count_to_device((size_t)elems * size);
     return TT_OK_STATUS;
   }
@@ -155,7 +182,7 @@ static tt_status_t from_host(const tt_tensor_t* to, const void* host, tt_dtype_t
   TT_RETURN_IF_ERROR(tt_storage_allocate(index, (size_t)elems * size, &temporary));
   tt_status_t status = upload(engine, index, host_dtype, to->rank, to->sizes, host, &buffer, out_event);
   if (tt_status_is_ok(status)) {
-    rebind(temporary, buffer, host_dtype, to->rank, to->sizes, "host", false);
+    rebind(temporary, buffer, host_dtype, to->rank, to->sizes, "host", false, 0);
     int64_t strides[TT_MAX_RANK];
     tt_tensor_t from = dense_view(temporary, host_dtype, to->rank, to->sizes, strides);
     status = copy_program(to, &from);
@@ -241,6 +268,27 @@ static tt_status_t read_held(const tt_tensor_t* from, tt_rt_buffer_t* buffer, bo
   return TT_OK_STATUS;
 }
 
+// A view of a padded storage: cropped, then gathered, on the host. A small part of a large storage is left to a
+// program.
+static tt_status_t read_padded(const tt_tensor_t* from, const tt_storage_t* form, bool is_dense, size_t bytes,
+                               void* host, bool* out_done) {
+  enum { WHOLE_BYTES = 1 << 20 };
+  *out_done = form->bytes <= WHOLE_BYTES || bytes >= form->bytes / 8;
+  if (!*out_done) return TT_OK_STATUS;
+  if (is_dense && bytes == form->bytes) return tt_padded_read(form, host);
+  size_t size = tt_dtype_bytes(from->dtype);
+  void* block = NULL;
+  TT_RETURN_IF_ERROR(tt_alloc(form->bytes, &block));
+  tt_status_t status = tt_padded_read(form, block);
+  const char* data = (const char*)block + from->offset * (int64_t)size;
+  if (tt_status_is_ok(status) && is_dense)
+    memcpy(host, data, bytes);
+  else if (tt_status_is_ok(status))
+    gather_strided(from->rank, from->sizes, from->strides, size, data, host);
+  tt_free(block);
+  return status;
+}
+
 static tt_status_t to_host(const tt_tensor_t* from, void* host, tt_rt_event_t** out_event) {
   int64_t elems = 0;
   TT_RETURN_IF_ERROR(check_view(from, &elems));
@@ -248,15 +296,17 @@ static tt_status_t to_host(const tt_tensor_t* from, void* host, tt_rt_event_t** 
   tt_engine_t* engine = NULL;
   TT_RETURN_IF_ERROR(tt_engine_get(&engine));
   size_t bytes = (size_t)elems * tt_dtype_bytes(from->dtype);
-  tt_rt_buffer_t* buffer = tt_cell_hold(from->storage);
+  tt_storage_t form;
+  tt_rt_buffer_t* buffer = tt_cell_hold(from->storage, &form);
   if (!buffer) {  // E1
     memset(host, 0, bytes);
     return TT_OK_STATUS;
   }
   // Bytes are bytes: the canonical dtype does not matter for reading dense memory.
-  bool done = false;
-  tt_status_t status = read_held(from, buffer, tt_view_is_contiguous(from->rank, from->sizes, from->strides),
-                                 elems, host, out_event, &done);
+  bool done = false, is_dense = tt_view_is_contiguous(from->rank, from->sizes, from->strides);
+  tt_status_t status = TT_UNLIKELY(form.padded)
+                           ? read_padded(from, &form, is_dense, bytes, host, &done)
+                           : read_held(from, buffer, is_dense, elems, host, out_event, &done);
   tt_cell_unhold(from->storage, buffer);
   if (tt_status_is_ok(status) && !done) {
     tt_storage_t* temporary = NULL;
@@ -266,7 +316,10 @@ static tt_status_t to_host(const tt_tensor_t* from, void* host, tt_rt_event_t** 
       tt_tensor_t to = dense_view(temporary, from->dtype, from->rank, from->sizes, strides);
       status = copy_program(&to, from);
     }
-    if (tt_status_is_ok(status)) status = download(temporary->buffer, host, bytes, out_event);
+    if (tt_status_is_ok(status)) {
+      status = temporary->padded ? tt_padded_read(temporary, host)
+                                 : download(temporary->buffer, host, bytes, out_event);
+    }
     tt_storage_release(temporary);
   }
   if (tt_status_is_ok(status)) count_to_host(bytes);
@@ -300,6 +353,7 @@ static tt_status_t cross_buffer(const tt_tensor_t* from, int to_device, tt_rt_bu
   TT_RETURN_IF_ERROR(tt_storage_allocate(from->storage->device, bytes, &temporary));
   tt_tensor_t dense = dense_view(temporary, from->dtype, from->rank, from->sizes, strides);
   tt_status_t status = copy_program(&dense, from);
+  if (tt_status_is_ok(status)) status = tt_padded_make_exact(tt_engine_any(), temporary);
   if (tt_status_is_ok(status))
     status = tt_rt_buffer_copy_to_device(temporary->buffer, (size_t)to_device, out_buffer);
   tt_storage_release(temporary);
@@ -317,7 +371,7 @@ static tt_status_t copy_across(const tt_tensor_t* to, const tt_tensor_t* from, i
   }
   if (to->dtype == from->dtype && is_whole(to, elems, order) &&
       tt_view_is_contiguous(to->rank, to->sizes, to->strides)) {
-    rebind(to->storage, buffer, from->dtype, from->rank, from->sizes, "copy_", false);
+    rebind(to->storage, buffer, from->dtype, from->rank, from->sizes, "copy_", false, 0);
     return TT_OK_STATUS;
   }
   tt_storage_t* temporary = NULL;
@@ -327,7 +381,7 @@ static tt_status_t copy_across(const tt_tensor_t* to, const tt_tensor_t* from, i
     tt_rt_buffer_release(buffer);
     return status;
   }
-  rebind(temporary, buffer, from->dtype, from->rank, from->sizes, "copy_", false);
+  rebind(temporary, buffer, from->dtype, from->rank, from->sizes, "copy_", false, 0);
   tt_tensor_t dense = dense_view(temporary, from->dtype, from->rank, from->sizes, strides);
   status = copy_program(to, &dense);
   tt_storage_release(temporary);
@@ -388,7 +442,7 @@ tt_status_t tt_storage_write(tt_storage_t* storage, size_t offset, size_t bytes,
     tt_rt_buffer_t* buffer = NULL;
     TT_RETURN_IF_ERROR(tt_rt_buffer_from_host(engine->client, (size_t)storage->device, TT_DTYPE_U8, 1, &size,
                                               data, &buffer));
-    rebind(storage, buffer, TT_DTYPE_U8, 1, &size, "host", true);
+    rebind(storage, buffer, TT_DTYPE_U8, 1, &size, "host", true, 0);
     count_to_device(bytes);
     return TT_OK_STATUS;
   }
@@ -405,6 +459,7 @@ static void share(tt_storage_t* to, tt_storage_t* from) {
   from->is_shared = true;
   bool is_raw = from->is_raw;
   uint8_t dtype = from->dtype;
+  uint16_t padded = from->padded;
   size_t rank = from->rank;
   const char* origin = from->origin;
   memcpy(dims, from->dims, rank * sizeof(int64_t));
@@ -413,6 +468,7 @@ static void share(tt_storage_t* to, tt_storage_t* from) {
   tt_rt_buffer_t* before = tt_cell_bind(to, buffer, dtype, rank, dims, origin);
   to->is_shared = true;
   to->is_raw = is_raw;
+  to->padded = padded;
   tt_mutex_unlock(&to->lock);
   tt_rt_buffer_release(before);
 }

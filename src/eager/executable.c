@@ -1,5 +1,6 @@
 #include "eager/executable.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -64,8 +65,8 @@ static tt_status_t reserve_run(tt_frame_t* frame, const tt_eager_program_t* prog
 }
 
 // 0-d parameter `param` of this call; retained for the caller.
-static tt_status_t scalar_input(tt_frame_t* frame, const tt_param_t* param, uint64_t seed, uint64_t offset,
-                                tt_rt_buffer_t** out_buffer) {
+static tt_status_t scalar_input(tt_frame_t* frame, const tt_param_t* param, const tt_pad_number_t* numbers,
+                                uint64_t seed, uint64_t offset, tt_rt_buffer_t** out_buffer) {
   unsigned char data[16];
   switch ((tt_param_kind_t)param->kind) {
     case TT_PARAM_SCALAR: {
@@ -94,6 +95,8 @@ static tt_status_t scalar_input(tt_frame_t* frame, const tt_param_t* param, uint
     case TT_PARAM_OFFSET:
       memcpy(data, &offset, 8);
       return tt_scalar_buffer_uncached(frame->engine, frame->device, TT_DTYPE_U64, data, out_buffer);
+    case TT_PARAM_NUMBER:
+      return tt_scalar_buffer(frame->engine, frame->device, param->dtype, numbers[param->index].data, out_buffer);
     default: return tt_status_create(TT_INTERNAL, "parameter kind %d", param->kind);
   }
   return tt_scalar_buffer(frame->engine, frame->device, param->dtype, data, out_buffer);
@@ -142,7 +145,7 @@ static tt_status_t gather_inputs(tt_frame_t* frame, const tt_eager_program_t* pr
       }
       continue;
     }
-    TT_RETURN_IF_ERROR(scalar_input(frame, param, seed, offset, &frame->inputs[i]));
+    TT_RETURN_IF_ERROR(scalar_input(frame, param, program->numbers, seed, offset, &frame->inputs[i]));
     frame->donate[i] = false;
     frame->temporaries[(*out_temporaries)++] = frame->inputs[i];
   }
@@ -168,6 +171,8 @@ static void publish(tt_frame_t* frame, const tt_eager_program_t* program, tt_res
     tt_storage_t* cell = output->is_storage ? frame->storages[output->index] : frame->fresh[output->index];
     tt_rt_buffer_t* before =
         tt_cell_bind(cell, frame->outputs[i], output->dtype, output->rank, output->dims, program->name);
+    assert((!output->padded || frame->engine->target.slow_compiles) && "E10");
+    cell->padded = output->padded;
     if (before) frame->dead[frame->dead_count++] = before;
   }
   for (uint32_t i = 0; i < program->result_count; ++i) {

@@ -12,6 +12,7 @@
 #define TT_EAGER_EXECUTABLE_H_
 
 #include "eager/frame.h"
+#include "ir/pad.h"
 
 typedef enum tt_param_kind_e {
   TT_PARAM_STORAGE,  // index: storage of the partition
@@ -19,6 +20,7 @@ typedef enum tt_param_kind_e {
   TT_PARAM_HOST,  // index: view of the frame, a 0-d CPU tensor
   TT_PARAM_SEED,
   TT_PARAM_OFFSET,
+  TT_PARAM_NUMBER,  // index: number of the program (sizes of padded dimensions and what follows from them)
 } tt_param_kind_t;
 typedef struct tt_param_s {
   uint8_t kind, dtype;
@@ -30,6 +32,7 @@ typedef struct tt_param_s {
 typedef struct tt_output_s {
   bool is_storage;  // rebinds storage `index`; else binds result `index`
   uint8_t dtype, rank;
+  uint16_t padded;  // cell.h E10
   uint32_t index;
   int64_t dims[TT_MAX_RANK];
 } tt_output_t;
@@ -50,7 +53,9 @@ typedef struct tt_eager_program_s {
   tt_param_t* params;
   tt_output_t* outputs;
   tt_eager_result_t* results;
+  tt_pad_number_t* numbers;
   uint64_t random_words;
+  bool is_rounded;  // at rounded sizes (padded.h)
   const char* warning;  // a constant; NULL: none
   tt_rt_note_t* note;  // foreign plugins: what errors of the results are about; NULL: nothing to say
 } tt_eager_program_t;

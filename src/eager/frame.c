@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/hash.h"
+#include "eager/padded.h"
 #include "eager/view.h"
 
 // ---- pool --------------------------------------------------------------------------------------
@@ -224,6 +225,11 @@ tt_status_t tt_frame_lock(tt_frame_t* frame) {
   frame->is_locked = true;
   bool has_raw = false;
   for (size_t i = 0; i < frame->storage_count; ++i) has_raw |= frame->storages[i]->is_raw;
+  // whole graphs are compiled for exact sizes
+  if (TT_UNLIKELY(frame->engine->target.slow_compiles) && !frame->call) {
+    for (size_t i = 0; i < frame->storage_count; ++i)
+      TT_RETURN_IF_ERROR(tt_padded_make_exact(frame->engine, frame->storages[i]));
+  }
   if (TT_LIKELY(!has_raw)) return TT_OK_STATUS;
   for (size_t i = 0; i < frame->view_count; ++i) {
     tt_storage_t* cell = frame->views[i]->storage;

@@ -19,6 +19,7 @@ typedef struct key_copy_s {
 
 static struct {
   key_copy_t before, after;
+  bool is_rounded;
 } ring[RING];
 static key_copy_t recent[SETS][WAYS];
 static uint64_t recorded;
@@ -57,7 +58,7 @@ static const key_copy_t* nearest(const key_copy_t* set, const uint64_t* key, siz
 
 static key_copy_t* set_of(const uint64_t* key) { return recent[(uint32_t)key[0] % SETS]; }
 
-void tt_reasons_record(const tt_frame_t* frame) {
+void tt_reasons_record(const tt_frame_t* frame, bool is_rounded) {
   pthread_once(&once, initialize);
   tt_mutex_lock(&lock);
   key_copy_t* set = set_of(frame->key);
@@ -67,6 +68,7 @@ void tt_reasons_record(const tt_frame_t* frame) {
     ring[at].before = *before;
   else
     ring[at].before.count = 0;
+  ring[at].is_rounded = is_rounded;
   copy_key(&ring[at].after, frame->key, frame->key_count);
   memmove(&set[1], &set[0], (WAYS - 1) * sizeof(*set));
   copy_key(&set[0], frame->key, frame->key_count);
@@ -118,14 +120,16 @@ tt_status_t tt_compile_reasons(int rows, char** out_text) {
   for (int i = 0; i < rows && i < RING; ++i) {
     key_copy_t before, after;
     tt_mutex_lock(&lock);
-    bool exists = (uint64_t)i < recorded;
+    bool exists = (uint64_t)i < recorded, is_rounded = false;
     if (exists) {
       before = ring[(recorded - 1 - (uint64_t)i) % RING].before;
       after = ring[(recorded - 1 - (uint64_t)i) % RING].after;
+      is_rounded = ring[(recorded - 1 - (uint64_t)i) % RING].is_rounded;
     }
     tt_mutex_unlock(&lock);
     if (!exists) break;
     print_reason(&before, after.words, after.count, &text);
+    if (is_rounded) tt_strbuf_puts(&text, " (growing sizes rounded up)");
     tt_strbuf_putc(&text, '\n');
   }
   tt_status_t status = tt_strbuf_status(&text);

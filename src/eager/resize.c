@@ -24,6 +24,7 @@ static void swap_cells(tt_engine_device_t* device, tt_storage_t* a, tt_storage_t
   SWAP(const char*, a->origin, b->origin);
   SWAP(uint8_t, a->dtype, b->dtype);
   SWAP(uint8_t, a->rank, b->rank);
+  SWAP(uint16_t, a->padded, b->padded);
   SWAP(bool, a->is_shared, b->is_shared);
   SWAP(bool, a->is_raw, b->is_raw);
   for (size_t i = 0; i < TT_MAX_RANK; ++i) SWAP(int64_t, a->dims[i], b->dims[i]);

@@ -20,6 +20,7 @@ static const setting_t table[TT_SETTING_COUNT] = {
     [TT_SETTING_IR_HANDOVER] = {"ir_handover", "TORCH_TPU_IR_HANDOVER", 1, 0, 1},
     [TT_SETTING_FORBID_RECOMPILES] = {"forbid_recompiles", NULL, 0, 0, 1},
     [TT_SETTING_DEFAULT_FLOAT] = {"default_float", NULL, 0, 0, TT_DTYPE_COUNT - 1},
+    [TT_SETTING_ROUNDING] = {"rounding", "TORCH_TPU_ROUNDING", 1, 0, 2},
 };
 static _Atomic int64_t values[TT_SETTING_COUNT];
 static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -46,7 +46,7 @@ static void put_storages(tt_frame_t* frame) {
       tt_frame_put(frame, (uint64_t)1 << 63 | cell->bytes);
       continue;
     }
-    tt_frame_put(frame, (uint64_t)cell->dtype | (uint64_t)cell->rank << 8);
+    tt_frame_put(frame, (uint64_t)cell->dtype | (uint64_t)cell->rank << 8 | (uint64_t)cell->padded << 16);
     for (size_t i = 0; i < cell->rank; ++i) tt_frame_put(frame, (uint64_t)cell->dims[i]);
   }
 }

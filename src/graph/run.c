@@ -85,7 +85,7 @@ static tt_status_t build_layout(tt_graph_executable_t* executable, tt_frame_t* f
     tt_status_ignore(tt_rt_note_create(name, &(*out_program)->note));   // errors are then told plainly
   }
   tt_call_count(false, tt_clock_ns() - begin);
-  tt_reasons_record(frame);
+  tt_reasons_record(frame, false);
   status =
       tt_lru_insert(executable->layouts, hash, frame->key, frame->key_count * sizeof(uint64_t), *out_program);
   if (!tt_status_is_ok(status)) tt_eager_program_release(*out_program);

@@ -56,6 +56,41 @@ static const tt_type_t** block_types(tt_clone_t* clone, const tt_block_t* block,
   return types;
 }
 
+// The op itself, its regions still empty.
+static tt_op_t* copy_alone(tt_clone_t* clone, const tt_op_t* from, tt_value_t* const* operands,
+                           const tt_type_t* const* types) {
+  tt_builder_t* b = &clone->builder;
+  if (!tt_builder_ok(b)) return NULL;
+  b->loc = copy_loc(clone, from->loc);
+  tt_op_t* op = tt_b_op_mapped(b, from, operands, types, map_type, clone);
+  if (!op) return NULL;
+  for (uint32_t i = 0; i < from->result_count; ++i) clone->values[from->results[i].id] = &op->results[i];
+  return op;
+}
+
+static void copy_regions(tt_clone_t* clone, const tt_op_t* from, tt_op_t* op) {
+  tt_builder_t* b = &clone->builder;
+  for (uint16_t i = 0; i < from->region_count && tt_builder_ok(b); ++i) {
+    const tt_block_t* block = &from->regions[i].block;
+    void* few[16];
+    const tt_type_t** args = block_types(clone, block, few, 16);
+    if (!args) return;
+    tt_block_t* saved = tt_b_region_begin(b, op, i, block->arg_count, args);
+    if (!tt_builder_ok(b)) return;
+    if (map_args(clone, block, &op->regions[i].block)) copy_block(clone, block);
+    b->block = saved;
+  }
+}
+
+tt_op_t* tt_clone_op(tt_clone_t* clone, const tt_op_t* from, tt_value_t* const* operands,
+                     const tt_type_t* const* types) {
+  tt_op_t* op = copy_alone(clone, from, operands, types);
+  if (op) copy_regions(clone, from, op);
+  return tt_builder_ok(&clone->builder) ? op : NULL;
+}
+
+void tt_clone_block(tt_clone_t* clone, const tt_block_t* from) { copy_block(clone, from); }
+
 static void copy_op(tt_clone_t* clone, const tt_op_t* from) {
   tt_builder_t* b = &clone->builder;
   void *few_operands[16], *few_types[16];
@@ -68,26 +103,14 @@ static void copy_op(tt_clone_t* clone, const tt_op_t* from) {
     types[i] = map_type(clone, from->results[i].type);
     if (!types[i]) return;
   }
-  if (!tt_builder_ok(b)) return;
-  b->loc = copy_loc(clone, from->loc);
-  tt_op_t* op = tt_b_op_mapped(b, from, operands, types, map_type, clone);
+  tt_op_t* op = copy_alone(clone, from, operands, types);
   if (!op) return;
-  for (uint32_t i = 0; i < from->result_count; ++i) clone->values[from->results[i].id] = &op->results[i];
   if (clone->after_op) {
     tt_value_t* instead = clone->after_op(clone, from, op);
     if (!tt_builder_ok(b)) return;
     if (instead) clone->values[from->results[0].id] = instead;
   }
-  for (uint16_t i = 0; i < from->region_count && tt_builder_ok(b); ++i) {
-    const tt_block_t* block = &from->regions[i].block;
-    void* few[16];
-    const tt_type_t** args = block_types(clone, block, few, 16);
-    if (!args) return;
-    tt_block_t* saved = tt_b_region_begin(b, op, i, block->arg_count, args);
-    if (!tt_builder_ok(b)) return;
-    if (map_args(clone, block, &op->regions[i].block)) copy_block(clone, block);
-    b->block = saved;
-  }
+  copy_regions(clone, from, op);
 }
 
 static void copy_block(tt_clone_t* clone, const tt_block_t* from) {

@@ -22,6 +22,13 @@ struct tt_clone_s {
   tt_func_t* func;
 };
 
+// Copies one op, its regions too, with these operands and result types; values[] gets its results. NULL: an error
+// is set. For walks of their own (pad.c), which fill `values` themselves.
+tt_op_t* tt_clone_op(tt_clone_t* clone, const tt_op_t* from, tt_value_t* const* operands,
+                     const tt_type_t* const* types);
+// Copies the ops of a block behind the insertion point; its arguments stand in `values` already.
+void tt_clone_block(tt_clone_t* clone, const tt_block_t* from);
+
 // Fills map_type .. self before; on success *out_module is the copy.
 tt_status_t tt_clone_run(tt_clone_t* clone, tt_module_t** out_module) TT_MUST_USE;
 

@@ -46,6 +46,7 @@ tt_i64s_t tt_expand_i64s(const tt_expand_t* e, tt_attr_name_t name) {
 
 typedef struct walk_s {
   tt_lower_t* L;
+  const char* const* kept;   // NULL-terminated names; NULL: none
   uint32_t made;
 } walk_t;
 
@@ -57,6 +58,8 @@ static tt_status_t expand_op(walk_t* w, tt_op_t* op) {
   if (op->kind != TT_OP_COMPOSITE || tt_op_attr(op, TT_ATTR_DECOMPOSITION)) return TT_OK_STATUS;
   const char* name = tt_op_attr_text(op, TT_ATTR_NAME);
   tt_expand_fn_t expand = NULL;
+  for (const char* const* kept = w->kept; kept && *kept; ++kept)
+    if (!strcmp(*kept, name)) return TT_OK_STATUS;
   for (size_t i = 0; i < TT_ARRAY_LENGTH(bodies); ++i) {
     if (!strcmp(bodies[i].name, name)) expand = bodies[i].expand;
   }
@@ -102,7 +105,7 @@ static tt_status_t expand_block(walk_t* w, tt_block_t* block) {
   return TT_OK_STATUS;
 }
 
-tt_status_t tt_lower_expand(const tt_module_t* module, tt_module_t** out_module) {
+tt_status_t tt_lower_expand(const tt_module_t* module, const char* const* kept, tt_module_t** out_module) {
   *out_module = NULL;
   tt_module_t* copy;
   TT_RETURN_IF_ERROR(tt_module_specialise(module, NULL, 0, &copy));
@@ -112,7 +115,7 @@ tt_status_t tt_lower_expand(const tt_module_t* module, tt_module_t** out_module)
   tt_arena_initialize(&scratch);
   tt_target_t target = {.name = "foreign"};
   tt_lower_t L = {.b = &b, .target = &target, .scratch = &scratch, .op = "expand"};
-  walk_t walk = {.L = &L};
+  walk_t walk = {.L = &L, .kept = kept};
   tt_status_t status = TT_OK_STATUS;
   // Bodies come behind the last function of the copy and hold no composites themselves.
   const tt_func_t* last = copy->last_func;

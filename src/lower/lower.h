@@ -139,7 +139,8 @@ void tt_l_write(tt_lower_t* L, uint32_t arg, uint32_t element, tt_value_t* value
 tt_status_t tt_lower_run(size_t op, tt_lower_t* L) TT_MUST_USE;
 
 // Replaces composites of ir/composites.def in `module` by StableHLO bodies, for plugins other than vtpu
-// (expand.c); UNIMPLEMENTED names what has none.
-tt_status_t tt_lower_expand(const tt_module_t* module, tt_module_t** out_module) TT_MUST_USE;
+// (expand.c); UNIMPLEMENTED names what has none. kept: names that stay, NULL-terminated; NULL: none stays.
+tt_status_t tt_lower_expand(const tt_module_t* module, const char* const* kept,
+                            tt_module_t** out_module) TT_MUST_USE;
 
 #endif  // TT_LOWER_LOWER_H_

@@ -163,7 +163,7 @@ TT_TEST(lower, expansion_leaves_no_composite) {
   fixture_int(&f, 0);
   TT_EXPECT_OK(fixture_run(&f, "_softmax"));
   tt_module_t* expanded = NULL;
-  TT_EXPECT_OK(tt_lower_expand(f.module, &expanded));
+  TT_EXPECT_OK(tt_lower_expand(f.module, NULL, &expanded));
   TT_EXPECT_OK(tt_module_verify(expanded));
   tt_strbuf_t text;
   tt_strbuf_initialize(&text);

@@ -80,7 +80,7 @@ static tt_status_t compile(tt_rt_client_t* client, tt_module_t* module, const tt
 #endif
   if (tt_status_is_ok(status) && !target->is_vtpu) {
     tt_legalise_options_t legalise = {options->matmul_passes, options->emulate_float64};
-    status = tt_lower_expand(module, &expanded);
+    status = tt_lower_expand(module, NULL, &expanded);
     if (tt_status_is_ok(status)) status = tt_module_legalise(expanded, target, &legalise, &legal);
   }
   if (tt_status_is_ok(status)) status = tt_rt_compile(client, legal ? legal : module, &compile_options, out);
@@ -107,6 +107,8 @@ tt_status_t tt_program_compile(tt_rt_client_t* client, tt_module_t* module,
     program_release(program);
     return TT_OK_STATUS;
   }
+  if (options->only_cached)
+    return tt_status_create(TT_FAILED_PRECONDITION, "a compile was needed while recompiles are forbidden");
   void* block = NULL;
   TT_RETURN_IF_ERROR(tt_alloc(sizeof(program_t), &block));
   program = block;

@@ -15,6 +15,7 @@ typedef struct tt_program_options_s {
   size_t device;
   int matmul_passes;
   bool emulate_float64;  // allowed on a device that only emulates it
+  bool only_cached;  // FAILED_PRECONDITION instead of a compile
 } tt_program_options_t;
 
 typedef struct tt_program_stats_s {

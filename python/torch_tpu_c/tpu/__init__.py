@@ -74,7 +74,7 @@ from .stats import (  # noqa: F401
 )
 from .stats import _clear_cache, _get_cache_stats, _set_cache_only, _set_dump_on_cache_miss  # noqa: F401
 from .explain import Explanation, explain  # noqa: F401
-from .mode import EagerMode, eager_mode  # noqa: F401
+from .mode import EagerMode, eager_mode, rounding  # noqa: F401
 from . import amp, distributed, memory, profiler, random  # noqa: F401
 from .amp import get_amp_supported_dtype  # noqa: F401
 

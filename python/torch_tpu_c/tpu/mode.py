@@ -47,6 +47,26 @@ def _set(mode: EagerMode) -> None:
     _core.check(_core.core().tt_setting_set(_core.DEBUG, int(mode is EagerMode.DEFER_NEVER_AND_LAUNCH_BLOCKING)))
 
 
+class rounding:
+    """Whether growing dimensions are rounded up to powers of two; as a context manager it restores what was before.
+
+    On by default where a program costs a compile worth avoiding, on every plugin but vtpu: a sequence that grows token by
+    token then compiles once for each power of two. Sizes, strides, bytes and results stay what they are; only the device's
+    buffers are larger. ``TORCH_TPU_ROUNDING=0`` turns it off for the process.
+    """
+
+    def __init__(self, enabled: bool = True):
+        self._before = _core.core().tt_setting_get(_core.ROUNDING)
+        _core.check(_core.core().tt_setting_set(_core.ROUNDING, int(bool(enabled))))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        _core.check(_core.core().tt_setting_set(_core.ROUNDING, self._before))
+        return False
+
+
 def from_environment() -> None:
     """Applies TPU_LAUNCH_BLOCKING at registration."""
     if os.environ.get("TPU_LAUNCH_BLOCKING", "0") not in ("", "0"):
