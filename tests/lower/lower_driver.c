@@ -221,7 +221,7 @@ char* tt_driver_lower(const char* description, int expand, int checks, int elide
   tt_b_func_end(&b, d.func, count, results);
   status = tt_builder_take_status(&b);
   if (tt_status_is_ok(status)) status = tt_module_verify(module);
-  if (tt_status_is_ok(status) && expand) status = tt_lower_expand(module, &expanded);
+  if (tt_status_is_ok(status) && expand) status = tt_lower_expand(module, NULL, &expanded);
   if (tt_status_is_ok(status) && expand) status = tt_module_verify(expanded);
   if (tt_status_is_ok(status)) {
     tt_strbuf_t out;
