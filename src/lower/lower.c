@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "ir/dim.h"
+#include "lower/util.h"
 
 // ---- arguments ---------------------------------------------------------------------------------
 static const tt_larg_t* argument(const tt_lower_t* L, uint32_t arg) {
@@ -418,14 +419,6 @@ void tt_l_write(tt_lower_t* L, uint32_t arg, uint32_t element, tt_value_t* value
   L->writes[L->write_count++] = (tt_lwrite_t){arg, element, value};
 }
 
-static void print_shape(const tt_value_t* v, char* out, size_t size) {
-  size_t at = (size_t)snprintf(out, size, "[");
-  for (uint32_t d = 0; d < v->type->rank && at + 24 < size; ++d) {
-    at += (size_t)snprintf(out + at, size - at, d ? ", %lld" : "%lld", (long long)v->type->dims[d]);
-  }
-  snprintf(out + at, size - at, "]");
-}
-
 // An in-place op may broadcast its other arguments, not its target.
 static void check_inplace(tt_lower_t* L) {
   if (L->variant != TT_VARIANT_INPLACE || L->result_count == 0 || L->arg_count == 0) return;
@@ -439,8 +432,8 @@ static void check_inplace(tt_lower_t* L) {
   }
   if (same) return;
   char have[256], want[256];
-  print_shape(target, have, sizeof have);
-  print_shape(value, want, sizeof want);
+  tt_lx_sizes_text(target, "", have, sizeof have);
+  tt_lx_sizes_text(value, "", want, sizeof want);
   tt_builder_fail(L->b, TT_INVALID_ARGUMENT, "output with shape %s doesn't match the broadcast shape %s",
                   have, want);
 }

@@ -430,7 +430,7 @@ tt_value_t* tt_lx_matrix_along(tt_lower_t* L, tt_value_t* v, int64_t dim, tt_val
   return tt_lx_move_dim(L, tt_b_dot_general(L->b, v, matrix, &dims, TT_DTYPE_INVALID), tt_lx_rank(v) - 1, dim);
 }
 
-void tt_lx_sizes_text(tt_value_t* v, const char* more, char* text, size_t size) {
+void tt_lx_sizes_text(const tt_value_t* v, const char* more, char* text, size_t size) {
   size_t at = (size_t)snprintf(text, size, "[");
   for (int64_t d = 0; d < tt_lx_rank(v) && at < size; ++d)
     at += (size_t)snprintf(text + at, size - at, d ? ", %lld" : "%lld", (long long)tt_lx_size(v, d));

@@ -20,7 +20,7 @@ int64_t tt_lx_static_size(tt_lower_t* L, const tt_value_t* v, int64_t dim);
 // Scalar type name as PyTorch spells it in messages: "Float", "Long", "ComplexDouble".
 const char* tt_lx_torch_name(tt_dtype_t dtype);
 // "[2, 3]" for messages, with `more` behind the last size; cut off where `size` bytes are too few.
-void tt_lx_sizes_text(tt_value_t* v, const char* more, char* text, size_t size);
+void tt_lx_sizes_text(const tt_value_t* v, const char* more, char* text, size_t size);
 
 // Argument `arg`, tensor or number, as a value of `dtype` (not broadcast).
 tt_value_t* tt_lx_operand(tt_lower_t* L, uint32_t arg, tt_dtype_t dtype);

@@ -220,16 +220,11 @@ static size_t job_scratch(const tt_rows_shape_t* s, tt_dtype_t dtype, size_t inp
 }
 
 // ---- softmax ------------------------------------------------------------------------------------
-static double fold_of(const rows_job_t* job, tt_k_fold_fn_t fold, double start, const void* x) {
-  size_t n = (size_t)job->s.n;
-  if (job->acc == TT_DTYPE_F64) {
-    double v = start;
-    fold(&v, x, n);
-    return v;
-  }
-  float v = (float)start;
-  fold(&v, x, n);
-  return (double)v;
+static double sum_of(const rows_job_t* job, const void* x) {
+  double wide = 0;
+  float sum = 0;
+  job->add(job->acc == TT_DTYPE_F64 ? (void*)&wide : &sum, x, (size_t)job->s.n);
+  return wide + (double)sum;
 }
 typedef struct softmax_last_s { double a, b; } softmax_last_t;
 static void softmax_scale(const rows_job_t* job, const void* self, void* out, const void* x, size_t at, size_t n) {
@@ -262,7 +257,7 @@ static void softmax_backward_row(const rows_job_t* job, const row_io_t* io, int6
   (void)index;
   size_t n = (size_t)job->s.n;
   if (job->log) {
-    softmax_back_t back = {fold_of(job, job->add, 0, io->x[0]), io->work};
+    softmax_back_t back = {sum_of(job, io->x[0]), io->work};
     job->exp(io->work, io->x[1], n);
     row_finish(job, io, softmax_back_log_piece, &back, io->x[0]);
   } else {
@@ -316,7 +311,7 @@ static void norm_piece(const rows_job_t* job, const void* self, void* out, const
 }
 static void norm_row(const rows_job_t* job, const row_io_t* io, int64_t index) {
   size_t n = (size_t)job->s.n;
-  double mean = fold_of(job, job->add, 0, io->x[0]) / (double)n;
+  double mean = sum_of(job, io->x[0]) / (double)n;
   if (job->acc == TT_DTYPE_F32) mean = (double)(float)mean;
   double centre = job->rms ? 0 : mean;
   double rstd = 1 / sqrt(job->lanes->square(io->x[0], centre, n, io->next[0]) / (double)n + job->eps);

@@ -10,10 +10,6 @@
 enum { kBlock = 1024, kFetch = 128 };   // kFetch: lines of the next row between two stretches of this one
 
 #define TT_ROW_FNS(D, T)                                                                        \
-  static void TT_K(shift_##D)(void* out, const void* xs, double as, size_t n) {                 \
-    T* o = out; const T* x = xs; const T a = (T)as;                                             \
-    TT_LANES(i, n) o[i] = x[i] - a;                                                             \
-  }                                                                                             \
   static void TT_K(scale_##D)(void* out, const void* xs, double as, size_t n) {                 \
     T* o = out; const T* x = xs; const T a = (T)as;                                             \
     TT_LANES(i, n) o[i] = x[i] * a;                                                             \
@@ -66,6 +62,6 @@ enum { kBlock = 1024, kFetch = 128 };   // kFetch: lines of the next row between
 TT_ROW_FNS(F32, float)
 TT_ROW_FNS(F64, double)
 
-#define TT_ROW_ENTRY(D) {TT_K(shift_##D), TT_K(scale_##D), TT_K(shift2_##D), TT_K(norm_##D), TT_K(back_##D), \
+#define TT_ROW_ENTRY(D) {TT_K(scale_##D), TT_K(shift2_##D), TT_K(norm_##D), TT_K(back_##D), \
   TT_K(back_log_##D), TT_K(dot_##D), TT_K(square_##D)}
 const tt_row_lanes_t TT_K(tt_k_row_lanes)[2] = {TT_ROW_ENTRY(F32), TT_ROW_ENTRY(F64)};

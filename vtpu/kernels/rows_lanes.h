@@ -7,7 +7,6 @@
 
 // Scalars travel as double and hold a value of the row's type. `out` may be an input.
 typedef struct tt_row_lanes_s {
-  void (*shift)(void* out, const void* x, double a, size_t n);                       // x - a
   void (*scale)(void* out, const void* x, double a, size_t n);                       // x a
   void (*shift2)(void* out, const void* x, double a, double b, size_t n);            // (x - a) - b
   void (*norm)(void* out, const void* x, double a, double r, const void* w, const void* b, size_t n);  // (x - a) r w + b
