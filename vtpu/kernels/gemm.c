@@ -1,7 +1,8 @@
 // Plans and runs matrix products. Two paths, with equal results:
-//  - tiles: C in tiles of at most 504 x 512; a task packs A of its tile, TT_GEMM_KC of k at a time, and
-//    walks it with the register-tiled kernel. B is packed once for all tasks, or by each of them. Tasks of
-//    half of the columns are neighbours, so that a thread multiplies what it has packed (P7 of the pool);
+//  - tiles: C in tiles of at most 504 x 512; a task walks TT_GEMM_KC of k at a time with the register-tiled
+//    kernel. A and B are packed once for all tasks where several use them, else by the task. Tasks of half
+//    of the columns are neighbours, so that a thread multiplies the B that it has packed (P7 of the pool).
+//    A panel of A stays in L1 while kBlockN columns of packed B, which stay in L2, pass by;
 //  - few: A (or, transposed, B) of at most 8 rows: the other operand is read once, in memory order, as it is.
 // The plan depends on the shape and dtypes alone, but for the choice between operands that `few` can stream
 // and not.
@@ -117,10 +118,10 @@ void tt_gemm_tasks(tt_pool_t* pool, size_t count, tt_gemm_task_fn_t fn, void* se
 }
 
 // ---- plans ---------------------------------------------------------------------------------------
-enum { kMaxTileM = 504, kMaxTileN = 512, kHalves = 256, kFewMinWork = 4096, kMcPanels = 12 };
+enum { kMaxTileM = 504, kMaxTileN = 512, kHalves = 256, kFewMinWork = 4096, kMcPanels = 12, kBlockN = 256 };
 static const double kSerialFlops = 1.5e6;  // less is done before a second thread is awake
 static const double kTaskFlops = 4e6;
-static const double kSharedBytes = 64e6;  // B past this is packed by tasks, a part at a time
+static const double kSharedBytes = 64e6;  // an operand past this is packed by tasks, a part at a time
 
 typedef struct plan_s {
   tt_gemm_t g;  // normalised
@@ -128,7 +129,8 @@ typedef struct plan_s {
   const tt_gemm_kernel_t* kernel;
   const tt_gemm_source_t* source;
   size_t acc_bytes, element_bytes, c_bytes;  // an element
-  bool few, direct, shared, buffered, serial;
+  bool few, direct, buffered, serial;
+  bool shared, shared_a;  // B and A are packed by all tasks for all tasks
   bool bytes;  // S8, U8: chunks of k in f32, exactly, added up in S32
   int64_t f;  // few: rows there is a kernel for, m or the next
   int64_t parts;  // few: tasks over the chunks of k, each chunk's sums apart; 1: sums in place
@@ -137,7 +139,7 @@ typedef struct plan_s {
   int64_t tm, tn, m_tiles, n_tiles;
   int64_t group, groups;  // products a task; tasks over the batch
   size_t a_at, b_at, c_at, slot_bytes;  // of one slot's scratch
-  size_t shared_bytes;  // B packed by all tasks for all tasks
+  size_t shared_a_at, shared_bytes;  // of B, then A
 } plan_t;
 
 static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -190,11 +192,14 @@ static void fold_batch(tt_gemm_t* g) {
   }
 }
 
+static size_t packed_bytes(const plan_t* p, int64_t width, int64_t depth) {
+  return tt_align_up((size_t)(width * depth) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
+}
 static void plan_tiles(plan_t* p) {
   const tt_gemm_t* g = &p->g;
   const double flops = 2.0 * (double)g->m * (double)g->n * (double)TT_MAX(g->k, 1);
-  int64_t mt = ceil_div(g->m, kMaxTileM), nt = ceil_div(g->n, kMaxTileN * 4 / (int64_t)p->acc_bytes);
   const bool can_share = p->batch == 1 && (double)g->n * (double)g->k * (double)p->acc_bytes <= kSharedBytes;
+  int64_t mt = ceil_div(g->m, kMaxTileM), nt = ceil_div(g->n, kMaxTileN * 4 / (int64_t)p->acc_bytes);
   // columns for each of two threads: cores without a common cache then exchange no packed B
   if (can_share && g->n >= kHalves && flops >= 1e8) nt = round_up(nt, 2);
   for (;;) {
@@ -221,16 +226,16 @@ static void plan_tiles(plan_t* p) {
               g->n * g->k * eb <= 262144 && g->m <= 256 && (g->m <= 4 || g->a_rs * eb % 2048 != 0) &&
               (g->k <= 4 || g->b_rs * eb % 2048 != 0);
   p->shared = can_share && p->m_tiles > 1 && !p->direct;
+  p->shared_a = can_share && p->n_tiles > 1 && !p->direct &&
+                (double)g->m * (double)g->k * (double)p->acc_bytes <= kSharedBytes;
+  p->shared_a_at = p->shared ? packed_bytes(p, round_up(g->n, p->kernel->nr), g->k) : 0;
   p->shared_bytes =
-      p->shared ? tt_align_up(
-                      (size_t)(round_up(g->n, p->kernel->nr) * g->k) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64)
-                : 0;
+      p->shared_a_at + (p->shared_a ? packed_bytes(p, round_up(g->m, p->kernel->mr), g->k) : 0);
   const int64_t depth = TT_MIN(g->k, p->kc);
   const int64_t mc = TT_MIN(p->tm, kMcPanels * p->kernel->mr);
   p->a_at = 0;
-  p->b_at = tt_align_up((size_t)(mc * depth) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
-  p->c_at = p->b_at +
-            (p->shared ? 0 : tt_align_up((size_t)(p->tn * depth) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64));
+  p->b_at = p->shared_a ? 0 : packed_bytes(p, mc, depth);
+  p->c_at = p->b_at + (p->shared ? 0 : packed_bytes(p, p->tn, depth));
   p->slot_bytes =
       p->c_at +
       (p->buffered ? tt_align_up((size_t)(p->tm * p->tn) * p->acc_bytes, 64) * (p->bytes ? 2 : 1) : 0);
@@ -360,6 +365,15 @@ static void pack_b(const plan_t* p, const char* b, int64_t depth, int64_t cols, 
   }
 }
 
+static void pack_a(const plan_t* p, const char* a, int64_t depth, int64_t rows, char* out) {
+  const tt_gemm_t* g = &p->g;
+  const int64_t mr = p->kernel->mr, eb = (int64_t)p->element_bytes, ab = (int64_t)p->acc_bytes;
+  for (int64_t i = 0; i < rows; i += mr) {
+    p->source->pack(out + i * depth * ab, mr, a + i * g->a_rs * eb, g->a_rs, g->a_cs, TT_MIN(mr, rows - i),
+                    depth);
+  }
+}
+
 // The caller's loop on rows x cols of C, which are final.
 static void finished(const plan_t* p, const char* c, int64_t rows, int64_t cols) {
   const tt_gemm_t* g = &p->g;
@@ -388,7 +402,6 @@ static void tile_run(const plan_t* p, const char* shared, char* slot, item_t ite
   const tt_gemm_kernel_t* kernel = p->kernel;
   const int64_t mr = kernel->mr, nr = kernel->nr, eb = (int64_t)p->element_bytes, ab = (int64_t)p->acc_bytes;
   const int64_t rows = TT_MIN(p->tm, g->m - m0), cols = TT_MIN(p->tn, g->n - n0);
-  char* packed_a = slot + p->a_at;
   char* final_c = item.c + (m0 * g->c_rs + n0 * g->c_cs) * (int64_t)p->c_bytes;
   char* c = p->buffered ? slot + p->c_at : final_c;
   const int64_t c_rs = p->buffered ? p->tn : g->c_rs;
@@ -396,6 +409,7 @@ static void tile_run(const plan_t* p, const char* shared, char* slot, item_t ite
   if (p->buffered && g->accumulate) load_c(p, final_c, rows, cols, sums, c_rs);
   const char* a = item.a + m0 * g->a_rs * eb;
   const char* b = item.b + n0 * g->b_cs * eb;
+  const char* shared_a = shared + p->shared_a_at;
   const int64_t mc = TT_MIN(p->tm, kMcPanels * mr);
   for (int64_t k = 0; k < TT_MAX(g->k, 1); k += p->kc) {
     const int64_t depth = TT_MIN(g->k - k, p->kc);
@@ -407,14 +421,19 @@ static void tile_run(const plan_t* p, const char* shared, char* slot, item_t ite
     }
     for (int64_t i0 = 0; i0 < rows; i0 += mc) {
       const int64_t block = TT_MIN(mc, rows - i0);
-      for (int64_t i = 0; i < block; i += mr) {
-        p->source->pack(packed_a + i * depth * ab, mr, a + ((i0 + i) * g->a_rs + k * g->a_cs) * eb, g->a_rs,
-                        g->a_cs, TT_MIN(mr, block - i), depth);
+      const char* packed_a = shared_a + (k * round_up(g->m, mr) + (m0 + i0) * depth) * ab;
+      if (!p->shared_a) {
+        pack_a(p, a + (i0 * g->a_rs + k * g->a_cs) * eb, depth, block, slot + p->a_at);
+        packed_a = slot + p->a_at;
       }
-      for (int64_t i = 0; i < block; i += mr) {
-        for (int64_t j = 0; j < cols; j += nr) {
-          kernel->run(depth, packed_a + i * depth * ab, packed_b + j * depth * ab,
-                      c + ((i0 + i) * c_rs + j) * ab, c_rs, TT_MIN(mr, block - i), TT_MIN(nr, cols - j), add);
+      for (int64_t j0 = 0; j0 < cols; j0 += kBlockN) {
+        const int64_t j1 = TT_MIN(j0 + kBlockN, cols);
+        for (int64_t i = 0; i < block; i += mr) {
+          for (int64_t j = j0; j < j1; j += nr) {
+            kernel->run(depth, packed_a + i * depth * ab, packed_b + j * depth * ab,
+                        c + ((i0 + i) * c_rs + j) * ab, c_rs, TT_MIN(mr, block - i), TT_MIN(nr, cols - j),
+                        add);
+          }
         }
       }
       if (!p->buffered && k + p->kc >= g->k) finished(p, c + i0 * c_rs * ab, block, cols);
@@ -506,9 +525,9 @@ static void few_merge(void* self, size_t slot, size_t strip) {
   store_c(p, acc, cols, g->m, cols, final_c);
 }
 
-// One chunk of k and some panels of B, for all tasks.
+// One chunk of k and some panels of B (of A), for all tasks.
 enum { kSharedPanels = 8 };
-static void shared_task(void* self, size_t slot, size_t task) {
+static void shared_b_task(void* self, size_t slot, size_t task) {
   (void)slot;
   run_t* r = self;
   const plan_t* p = &r->plan;
@@ -518,6 +537,17 @@ static void shared_task(void* self, size_t slot, size_t task) {
                 depth = TT_MIN(g->k - k, p->kc);
   pack_b(p, (const char*)g->b + (k * g->b_rs + n * g->b_cs) * eb, depth, TT_MIN(kSharedPanels * nr, g->n - n),
          r->scratch + (k * round_up(g->n, nr) + n * depth) * (int64_t)p->acc_bytes);
+}
+static void shared_a_task(void* self, size_t slot, size_t task) {
+  (void)slot;
+  run_t* r = self;
+  const plan_t* p = &r->plan;
+  const tt_gemm_t* g = &p->g;
+  const int64_t mr = p->kernel->mr, eb = (int64_t)p->element_bytes, chunks = ceil_div(g->k, p->kc);
+  const int64_t k = (int64_t)task % chunks * p->kc, m = (int64_t)task / chunks * kSharedPanels * mr,
+                depth = TT_MIN(g->k - k, p->kc);
+  pack_a(p, (const char*)g->a + (m * g->a_rs + k * g->a_cs) * eb, depth, TT_MIN(kSharedPanels * mr, g->m - m),
+         r->scratch + p->shared_a_at + (k * round_up(g->m, mr) + m * depth) * (int64_t)p->acc_bytes);
 }
 
 static void task_run(void* self, size_t slot_index, size_t task) {
@@ -584,10 +614,14 @@ void tt_gemm_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
   if (own->epilogue && !r.plan.few && own->c_cs == 1) own->epilogue->taken = true;
   else own->epilogue = NULL;
   if (r.plan.serial) pool = NULL;
+  const int64_t chunks = ceil_div(own->k, r.plan.kc);
   if (r.plan.shared) {
-    tt_gemm_tasks(pool,
-                  (size_t)(ceil_div(own->k, r.plan.kc) * ceil_div(own->n, kSharedPanels * r.plan.kernel->nr)),
-                  shared_task, &r);
+    tt_gemm_tasks(pool, (size_t)(chunks * ceil_div(own->n, kSharedPanels * r.plan.kernel->nr)), shared_b_task,
+                  &r);
+  }
+  if (r.plan.shared_a) {
+    tt_gemm_tasks(pool, (size_t)(chunks * ceil_div(own->m, kSharedPanels * r.plan.kernel->mr)), shared_a_task,
+                  &r);
   }
   tt_gemm_tasks(pool, (size_t)(r.plan.groups * r.plan.m_tiles * r.plan.n_tiles), task_run, &r);
   if (r.plan.parts > 1) tt_gemm_tasks(own->n < 16384 ? NULL : pool, (size_t)r.plan.n_tiles, few_merge, &r);

@@ -6,6 +6,7 @@
 
 #define PREFETCH(p) _mm_prefetch((const char*)(p), _MM_HINT_T0)
 #define MR 6
+#define PREFETCH_STEPS 0
 
 static inline __attribute__((always_inline)) void transpose_f32(__m256* r) {
   __m256 t[8], u[8];

