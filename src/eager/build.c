@@ -377,10 +377,26 @@ static bool has_effects(const tt_build_t* build) {
   return false;
 }
 
+// A result that no storage can have is refused before a plugin compiles it, which may take for ever.
+static tt_status_t check_sizes(const tt_build_t* build) {
+  const tt_engine_device_t* device = &build->frame->engine->devices[build->frame->device];
+  for (uint32_t i = 0; i < build->result_count; ++i) {
+    size_t bytes = build->results[i].bytes;
+    if (bytes <= device->range.bytes) continue;
+    return tt_cell_out_of_memory(build->frame->device,
+                                 tt_status_create(TT_RESOURCE_EXHAUSTED,
+                                                  "tpu out of memory: a result of %zu bytes on tpu:%d is larger "
+                                                  "than the device's address range of %zu bytes",
+                                                  bytes, build->frame->device, device->range.bytes));
+  }
+  return TT_OK_STATUS;
+}
+
 tt_status_t tt_build_finish(tt_build_t* build, const char* name, tt_eager_program_t** out_program) {
   *out_program = NULL;
   tt_builder_t* b = &build->b;
   if (!tt_builder_ok(b)) return tt_builder_take_status(b);
+  TT_RETURN_IF_ERROR(check_sizes(build));
   outputs_t outputs = {0};
   TT_RETURN_IF_ERROR(collect_outputs(build, &outputs));
   tt_b_func_end(b, build->func, outputs.count, outputs.values);

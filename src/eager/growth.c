@@ -10,9 +10,10 @@ typedef struct record_s {
   uint64_t skeleton;  // 0: free
   uint64_t used;  // of the clock
   uint32_t size_count, constant_count;
-  uint32_t twins;  // how often a program came that differs by one amount, or (uploads) by a small step
+  uint32_t twins;  // how often a program came that differs by one amount or a small step; uploads: by a small step
   uint32_t drifts;  // how often only constants differed
   bool is_family;
+  bool went_up;  // uploads: the last small step
   int64_t sizes[MOST_SIZES];
   uint64_t constants[MOST_CONSTANTS];
   uint8_t grows[MOST_SIZES], moves[MOST_CONSTANTS];
@@ -43,9 +44,10 @@ static bool in_proportion(int64_t x, int64_t y, int64_t a, int64_t b) {
 typedef struct difference_s {
   uint32_t count;
   bool is_small, is_one;
+  bool is_up;  // of the small step
 } difference_t;
 static difference_t difference(const record_t* r, const int64_t* sizes) {
-  difference_t d = {0, false, true};
+  difference_t d = {.is_one = true};
   int64_t before = 0, now = 0, x0 = 0, y0 = 0;  // of the small step; of the first difference
   for (uint32_t i = 0; i < r->size_count; ++i) {
     int64_t x = r->sizes[i], y = sizes[i];
@@ -57,6 +59,7 @@ static difference_t difference(const record_t* r, const int64_t* sizes) {
     d.is_one &= y - x == y0 - x0 || in_proportion(x, y, x0, y0);
     if (!d.is_small && small_step(x, y)) {
       d.is_small = true;
+      d.is_up = y > x;
       before = x;
       now = y;
     }
@@ -124,11 +127,14 @@ static void start(record_t* r, uint64_t skeleton, uint32_t size_count, const int
   refresh(r, sizes, constants);
 }
 
-// Records of uploads that are no family yet follow their sizes step by step.
-static bool follow(record_t* r, const int64_t* sizes, const uint64_t* constants, bool is_small) {
+// Records of uploads that are no family yet follow their sizes step by step. Inputs and weights take turns, back and
+// forth; what grows goes one way.
+static bool follow(record_t* r, const int64_t* sizes, const uint64_t* constants, const difference_t* d) {
   if (r->is_family) return steps_on(r, sizes);
-  if (!is_small) return false;
-  if (++r->twins < 2) {
+  if (!d->is_small) return false;
+  r->twins = r->twins && r->went_up == d->is_up ? r->twins + 1 : 1;
+  r->went_up = d->is_up;
+  if (r->twins < 2) {
     refresh(r, sizes, constants);
     return false;
   }
@@ -147,17 +153,18 @@ void tt_growth_note(uint64_t skeleton, bool steps, uint32_t size_count, const in
   record_t* set = table.records[skeleton % SETS];
   record_t* r = nearest(set, skeleton, size_count, sizes, constant_count);
   difference_t d = r ? difference(r, sizes) : (difference_t){0};
-  bool same = r && d.count == 0, grows;
+  bool same = r && d.count == 0, is_near = d.is_small || d.is_one, grows;
   if (steps) {
     bool was = r && r->is_family, small = r && d.is_small;
-    grows = r && (!same || was) && follow(r, sizes, constants, small);
+    grows = r && (!same || was) && follow(r, sizes, constants, &d);
     same = same && (!was || grows);
     if (small && !was && !grows) same = true;  // followed
   } else {
-    grows = r && ((same && r->is_family) || (d.count && (d.is_small || (d.is_one && r->twins >= 1))));
+    grows = r && ((same && r->is_family) || (d.count && is_near && r->twins >= 1));
   }
   if (grows) {
     learn(r, sizes, constants);
+    if (!steps && !same) r->twins = 0;  // sizes that stayed so far need two differences of their own
     memcpy(out_sizes, r->grows, size_count);
     if (constant_count) memcpy(out_constants, r->moves, constant_count);
     refresh(r, sizes, constants);
@@ -171,7 +178,7 @@ void tt_growth_note(uint64_t skeleton, bool steps, uint32_t size_count, const in
     refresh(r, sizes, constants);
   } else {
     start(oldest(set), skeleton, size_count, sizes, constant_count, constants,
-          !steps && r && d.is_one ? r->twins + 1 : 0);
+          !steps && r && is_near ? r->twins + 1 : 0);
   }
   tt_mutex_unlock(&lock);
 }

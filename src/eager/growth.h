@@ -1,14 +1,14 @@
 // Which dimensions grow: found by watching the programs that were built, never guessed from one call.
 //
 // Programs with equal skeletons (ir/pad.h: all but sizes and constants) are compared. Two that differ in some sizes
-// make a family when
+// make a family when, for the second time (a network's layers may differ as little),
 //   - a size moved by less than GROWTH_STEP, the others too or in proportion (decoding adds a few tokens), or
-//   - all differing sizes moved by one amount or in proportion, for the second time (batches of any length).
+//   - all differing sizes moved by one amount or in proportion (batches of any length).
 // From then on the sizes that differed are rounded up in programs that agree with the family in all others, and
 // constants that differed become run-time numbers; so do constants of programs of equal sizes, at the third value.
 //
 // Uploads have no program; only their sizes are compared. Weights are uploads too, so a float tensor's must move by
-// small steps twice and go on so (`steps`).
+// small steps twice, one way, and go on in small steps (`steps`).
 //
 // Invariants:
 //  R1 the table is bounded: SETS sets of WAYS records, the least recently used record of a set goes;

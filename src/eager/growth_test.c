@@ -11,12 +11,14 @@ static void note(bool steps, int64_t a, int64_t b, uint64_t constant, uint8_t* o
   tt_growth_note(SKELETON, steps, 2, sizes, 1, &constant, out_sizes, out_constant);
 }
 
-TT_TEST(growth, a_small_step_grows_at_once) {
+TT_TEST(growth, small_steps_grow_at_the_third) {
   uint8_t grows[2], moves;
   tt_growth_clear();
   note(false, 5, 64, 5, grows, &moves);
   TT_EXPECT(!grows[0] && !grows[1] && !moves);
-  note(false, 6, 64, 6, grows, &moves);
+  note(false, 6, 64, 6, grows, &moves);  // two layers of a network, as well
+  TT_EXPECT(!grows[0] && !grows[1] && !moves);
+  note(false, 7, 64, 7, grows, &moves);
   TT_EXPECT(grows[0] && !grows[1] && moves);
   note(false, 300, 64, 300, grows, &moves);  // known by now
   TT_EXPECT(grows[0] && !grows[1] && moves);
@@ -29,6 +31,7 @@ TT_TEST(growth, a_multiple_goes_along) {
   tt_growth_clear();
   note(false, 5, 5 * 48, 0, grows, &moves);
   note(false, 6, 6 * 48, 0, grows, &moves);
+  note(false, 7, 7 * 48, 0, grows, &moves);
   TT_EXPECT(grows[0] && grows[1] && !moves);
   tt_growth_clear();
   note(false, 3, 224, 0, grows, &moves);  // channels and image sizes of two layers
@@ -66,6 +69,17 @@ TT_TEST(growth, uploads_go_step_by_step) {
   TT_EXPECT(grows[0] && !grows[1]);
   note(true, 1000, 4, 0, grows, &moves);  // a weight
   TT_EXPECT(!grows[0]);
+}
+
+TT_TEST(growth, uploads_that_take_turns_do_not_grow) {
+  uint8_t grows[2], moves;
+  tt_growth_clear();
+  for (int i = 0; i < 4; ++i) {
+    note(true, 3, 4, 0, grows, &moves);  // an input
+    TT_EXPECT(!grows[0] && !grows[1]);
+    note(true, 4, 4, 0, grows, &moves);  // a weight
+    TT_EXPECT(!grows[0] && !grows[1]);
+  }
 }
 
 TT_TEST(growth, programs_with_many_sizes_are_not_watched) {
