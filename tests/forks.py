@@ -6,10 +6,11 @@ import subprocess
 import sys
 
 PARENT = """
-import json, os, sys, tempfile, time
+import json, os, signal, sys, tempfile, time
 import torch
 
 def child(code, environment, out, error):
+    signal.signal(signal.SIGINT, signal.default_int_handler)   # a background job of a script starts with it ignored
     os.dup2(out, 1)
     os.dup2(error, 2)
     for name, value in environment.items():
