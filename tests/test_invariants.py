@@ -304,6 +304,8 @@ OVERLAPS = {
     "expanded target": lambda x: x[:1].expand(4).add_(1),
     "expanded target fill": lambda x: x[:1].expand(4).fill_(1),
     "expanded target zero": lambda x: x[:1].expand(4).zero_(),
+    "expanded column fill": lambda x: x.view(3, 4)[:, 1:2].expand(2, 3, 4).fill_(3),
+    "expanded steps zero": lambda x: x[::3][None].expand(5, 4).zero_(),
     "expanded target copy": lambda x: x[:1].expand(4).copy_(x[4:8]),
     "expanded source": lambda x: x[:4].add_(x[5:6].expand(4)),
     "strided overlap copy": lambda x: x.as_strided((4, 3), (2, 1)).copy_(x.view(4, 3)),

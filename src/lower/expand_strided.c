@@ -166,6 +166,20 @@ V tt_expand_read_axes(tt_lower_t* L, V base, size_t rank, const int64_t* sizes, 
   return tt_b_broadcast_in_dim(L->b, cut, rank, sizes, places);
 }
 
+// One element of each dimension that repeats a place (stride 0): the only writes that may do so write one value.
+static V without_repeats(tt_lower_t* L, V value, const int64_t* strides) {
+  int64_t starts[MOST] = {0}, limits[MOST], steps[MOST];
+  bool repeats = false;
+  if (value->type->rank > MOST) return NULL;
+  for (size_t d = 0; d < value->type->rank; ++d) {
+    bool here = strides[d] == 0 && value->type->dims[d] > 1;
+    limits[d] = here ? 1 : value->type->dims[d];
+    steps[d] = 1;
+    repeats |= here;
+  }
+  return repeats ? tt_b_slice(L->b, value, starts, limits, steps) : value;
+}
+
 V tt_expand_write_axes(tt_lower_t* L, V base, V value, const int64_t* strides, int64_t offset) {
   layout_t t;
   int64_t dims[MOST], order[MOST], back[MOST], sizes[MOST];
@@ -182,6 +196,7 @@ V tt_expand_write_axes(tt_lower_t* L, V base, V value, const int64_t* strides, i
   for (size_t k = 0; k < t.piece_count; ++k) dims[k] = t.pieces[k].size;
   order_of(&t, order);
   for (size_t k = 0; k < t.piece_count; ++k) back[order[k]] = (int64_t)k;
+  value = without_repeats(L, value, strides);
   V update = tt_b_transpose(L->b, tt_b_reshape(L->b, value, t.piece_count, dims), back);
   update = tt_b_reshape(L->b, update, t.axis_count, sizes);
   V written = tt_b_dynamic_update_slice(L->b, as_axes(L, &t, base), update, starts);
