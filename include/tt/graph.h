@@ -36,7 +36,8 @@ TT_API_MUST_USE tt_status_t tt_graph_output_into(tt_graph_t* graph, int32_t valu
 TT_API void tt_graph_location(tt_graph_t* graph, const char* file, int line, const char* name);
 // StableHLO text; free with tt_text_free.
 TT_API_MUST_USE tt_status_t tt_graph_text(tt_graph_t* graph, char** out_text);
-// Compiles through the same program cache as eager (equal graphs share). The graph can be released after.
+// Compiles through the same program cache as eager (equal graphs share). The graph can be released after. A program is of
+// one layout of the inputs: vtpu gets that of dense ones here, plugins with slow compiles the first run's, at that run.
 TT_API_MUST_USE tt_status_t tt_graph_compile(tt_graph_t* graph, tt_graph_executable_t** out_executable);
 TT_API void tt_graph_executable_release(tt_graph_executable_t* executable);
 // Whether a run writes into input number `input` (tt_graph_output_into).

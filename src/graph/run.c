@@ -94,7 +94,8 @@ static tt_status_t build_layout(tt_graph_executable_t* executable, tt_frame_t* f
 
 // ---- compiling ---------------------------------------------------------------------------------
 // Pretends dense inputs of separate storages, the usual layout: errors of the compiler come here, not at
-// the first run.
+// the first run. Not where compiles are slow: the backward pass of a model has views among its inputs, and would
+// be compiled twice.
 static tt_status_t compile_dense(tt_graph_executable_t* executable, tt_frame_t* frame) {
   const tt_graph_t* graph = executable->graph;
   size_t count = graph->input_count;
@@ -145,7 +146,7 @@ tt_status_t tt_graph_compile(tt_graph_t* graph, tt_graph_executable_t** out_exec
   tt_status_t status =
       tt_lru_create(LAYOUTS, tt_eager_program_retain, tt_eager_program_release, &executable->layouts);
   if (tt_status_is_ok(status)) status = tt_frame_begin(engine, graph->device, &frame);
-  if (tt_status_is_ok(status)) status = compile_dense(executable, frame);
+  if (tt_status_is_ok(status) && !engine->target.slow_compiles) status = compile_dense(executable, frame);
   tt_frame_end(frame);
   if (!tt_status_is_ok(status)) {
     tt_graph_executable_release(executable);
