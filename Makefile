@@ -73,7 +73,7 @@ test-long: $(VENV)/.test build
 	$(PY) -m pytest tests -m slow
 
 # Every program that we emit through the TPU compiler, ahead of time and without a TPU: docs/tpu_legality.md. Long: three samples, all
-# generations, training graphs; it also renews the document.
+# generations, training graphs, all growing cases; it also renews the document. Hours; goes on where it was stopped.
 check-tpu: $(VENV)/.test $(VENV)/.tpu build
 	$(PY) tests/tpu/gate.py
 check-tpu-long: $(VENV)/.test $(VENV)/.tpu build

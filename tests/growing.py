@@ -100,6 +100,7 @@ RULES = {
     "linear": ((2, N, 4), "float", lambda x: F.linear(x, x[0, :1].expand(6, 4))),
     "einsum": ((2, N, 4), "float", lambda x: torch.einsum("bnd,bmd->nm", x, x)),
     "outer": ((N,), "float", lambda x: torch.outer(x, x)),
+    "conv1d_batch": ((N, 3, 6), "float", lambda x: F.conv1d(x, x[:1, :, :3].expand(2, 3, 3))),
     "dot": ((N,), "float", lambda x: torch.dot(x, x)),
     "sdpa": ((2, 2, N, 4), "float", lambda x: F.scaled_dot_product_attention(x, x, x)),
     "sdpa_causal": ((2, 2, N, 4), "float", lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True)),
@@ -155,6 +156,7 @@ RULES = {
     "zeros_like": ((N, 3), "float", lambda x: torch.zeros_like(x) + 1),
     "ones": ((N,), "float", lambda x, n: torch.ones(n, n, device=x.device).tril()),
     "full": ((N,), "float", lambda x, n: torch.full((2, n), 1.5, device=x.device)),
+    "rand": ((N,), "float", lambda x, n: torch.rand(n, 3, device=x.device) < 2),   # all true: the words are another test's
     "new_tensor": ((N,), "float", lambda x, n: x.new_ones(3, n).sum(1)),
     # written in place
     "add_": ((N, 3), "float", lambda x: x.clone().add_(1).mul_(x)),
@@ -234,6 +236,7 @@ def rules(names):
 
 # ---- decoding ------------------------------------------------------------------------------------
 WIDTH, HEADS, WORDS, LAYERS = 32, 4, 50, 2
+DECODES = ("step", "fused", "masked", "whole")   # kinds of steps()
 
 
 class Block(torch.nn.Module):

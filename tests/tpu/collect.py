@@ -1,16 +1,21 @@
 """Collects the programs that the stack makes for a TPU, by running it behind tests/tpu/recorder.c.
 
     python tests/tpu/collect.py OUT.json --kind "TPU v5 lite" --programs DIR --recorder recorder.so
-    options: --dtypes float32,... --samples N --part 0/2 --ops NAME,NAME --what ops,own,models,training
+    options: --dtypes float32,... --samples N --part 0/2 --ops NAME,NAME --key KEY
+             --what ops,own,models,training,growing
 
 Each op of op_db runs on the tpu device, forward and backward; every ATen call that reaches the backend is a
 record: the table's entry, dtype, variant, the programs compiled for it (DIR/<hash>.mlir), or our refusal.
 Entries that only whole graphs use become graphs of one call. Then samples.py for what op_db does not reach,
-and the models.
+the models, and the cases of tests/growing.py at a length whose programs are rounded up.
+
+The work is a list of units. What the first of them left stands in OUT.begun every SAVED seconds; a process that
+gets the same key goes on from there.
 """
 
 import argparse
 import collections
+import contextlib
 import ctypes
 import hashlib
 import json
@@ -20,12 +25,14 @@ import pathlib
 import shutil
 import sys
 import tempfile
+import time
 import warnings
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 # Samples of an op that are tried until its entries have their programs: the first are often empty tensors.
 TRIES = 12
+SAVED = 20
 GRAPH_ONLY = 4  # TT_ATEN_GRAPH_ONLY
 GRADIENTS = ("float32", "bfloat16", "complex64")
 
@@ -81,6 +88,7 @@ class Collector:
         self.names = entry_names(self.core)
         torch.zeros(1, device="tpu")
         self.recorder = ctypes.CDLL(options.recorder)
+        self.stats = torch.tpu.compile_stats
         self.records, self.notes, self.counts = [], collections.Counter(), collections.Counter()
         self.dtype, self.where = "", ""
 
@@ -158,6 +166,43 @@ class Collector:
                         "written_bytes": written_bytes if each == entry else 0,
                     }
                 )
+
+    def record_growing(self, name, variant, call):
+        """Runs call() with the compiled programs and what is known to grow; one record, with the programs that
+        were rounded up."""
+        begin, rounded = self.recorder.tt_recorder_count(), self.stats()["rounded"]
+        refused = None
+        try:
+            call()
+        except NotImplementedError as error:
+            refused = reason_of(error)
+        self.torch.tpu.synchronize()
+        programs, rounded = self.take(begin), self.stats()["rounded"] - rounded
+        if not programs and not refused:
+            return
+        record = {"entry": f"growing {name}", "dtype": self.dtype, "variant": variant, "where": self.where}
+        record |= {"programs": programs, "refused": refused, "rounded": rounded, "reads_base": None}
+        self.records.append(record | {"written_bytes": 0})
+
+    # ---- what was done, for a process that goes on ----
+    def save(self, path, done):
+        state = {"key": self.options.key, "done": done, "entries": self.names, "records": self.records}
+        state |= {"notes": self.notes, "counts": [[*name, n] for name, n in self.counts.items()]}
+        part = path.with_suffix(f".{os.getpid()}")
+        part.write_text(json.dumps(state))
+        part.rename(path)
+
+    def load(self, path):
+        """The number of units that are done: those of a file with the same key, else 0."""
+        try:
+            state = json.loads(path.read_text())
+        except (OSError, ValueError):
+            return 0
+        if state["key"] != self.options.key or not self.options.key:
+            return 0
+        self.records, self.notes = state["records"], collections.Counter(state["notes"])
+        self.counts.update({tuple(name): n for *name, n in state["counts"]})
+        return state["done"]
 
 
 def another_content(torch, tensor):
@@ -356,63 +401,60 @@ def run_sample(collector, mode, call, inputs, gradient):
         collector.note(error)
 
 
-def run_ops(collector, dtypes, part, parts, names):
+def run_op(collector, mode, info, dtypes):
     import itertools
 
     import torch
-    from torch.testing._internal.common_methods_invocations import op_db
 
     import coverage
 
+    for dtype_name in dtypes:
+        dtype = getattr(torch, dtype_name)
+        if dtype not in info.supported_dtypes("cpu"):
+            continue
+        collector.dtype, collector.where = dtype_name, coverage.name_of(info)
+        gradient = (
+            dtype_name in GRADIENTS
+            and info.supports_autograd
+            and dtype in info.supported_backward_dtypes("cpu")
+        )
+        torch.manual_seed(0)
+        try:
+            samples = list(itertools.islice(info.sample_inputs("cpu", dtype, requires_grad=gradient), TRIES))
+        except Exception:
+            continue  # no sample of that dtype on the CPU
+        for sample in samples:
+            try:
+                triple = coverage.to_tpu((sample.input, sample.args, sample.kwargs), gradient)
+            except Exception as error:
+                collector.note(error)
+                continue
+            run_sample(collector, mode, lambda: info(triple[0], *triple[1], **triple[2]), triple, gradient)
+
+
+def op_units(collector, dtypes, part, parts, names):
+    from torch.testing._internal.common_methods_invocations import op_db
+
     mode = make_mode(collector)
     for index, info in enumerate(op_db):
-        if index % parts != part or names and info.name not in names:
-            continue
-        for dtype_name in dtypes:
-            dtype = getattr(torch, dtype_name)
-            if dtype not in info.supported_dtypes("cpu"):
-                continue
-            collector.dtype, collector.where = dtype_name, coverage.name_of(info)
-            gradient = (
-                dtype_name in GRADIENTS
-                and info.supports_autograd
-                and dtype in info.supported_backward_dtypes("cpu")
-            )
-            torch.manual_seed(0)
-            try:
-                samples = list(
-                    itertools.islice(info.sample_inputs("cpu", dtype, requires_grad=gradient), TRIES)
-                )
-            except Exception:
-                continue  # no sample of that dtype on the CPU
-            for sample in samples:
-                try:
-                    triple = coverage.to_tpu((sample.input, sample.args, sample.kwargs), gradient)
-                except Exception as error:
-                    collector.note(error)
-                    continue
-                run_sample(
-                    collector, mode, lambda: info(triple[0], *triple[1], **triple[2]), triple, gradient
-                )
+        if index % parts == part and (not names or info.name in names):
+            yield lambda info=info: run_op(collector, mode, info, dtypes)
 
 
-def run_own(collector, dtypes):
+def run_own(collector, dtype_name):
     import torch
 
     import samples
 
     mode = make_mode(collector)
-    for dtype_name in dtypes:
-        if dtype_name not in samples.DTYPES:
+    for name, make in samples.cases(torch, getattr(torch, dtype_name)).items():
+        collector.dtype, collector.where = dtype_name, name
+        try:
+            call, inputs = make()
+        except Exception as error:
+            collector.note(error)
             continue
-        for name, make in samples.cases(torch, getattr(torch, dtype_name)).items():
-            collector.dtype, collector.where = dtype_name, name
-            try:
-                call, inputs = make()
-            except Exception as error:
-                collector.note(error)
-                continue
-            run_sample(collector, mode, call, inputs, any(getattr(t, "requires_grad", False) for t in inputs))
+        run_sample(collector, mode, call, inputs, any(getattr(t, "requires_grad", False) for t in inputs))
 
 
 def overload(torch, name):
@@ -423,63 +465,149 @@ def overload(torch, name):
     return getattr(getattr(getattr(torch.ops, space or "aten"), packet), form or "default")
 
 
-def run_direct(collector, dtypes):
+def run_direct(collector, dtype_name):
     """The entries that other calls do not reach: called as they are, or as a graph of one node."""
     import torch
 
     import samples
 
     mode = make_mode(collector)
-    for dtype_name in dtypes:
-        if dtype_name not in samples.DTYPES:
-            continue
-        collector.dtype = dtype_name
-        for name, (args, kwargs) in samples.direct(torch, getattr(torch, dtype_name)).items():
-            entry, collector.where = collector.find(name), name
-            func = overload(torch, name)
-            try:
-                with torch.no_grad():
-                    if collector.names[entry]["flags"] & GRAPH_ONLY:
-                        single_node_graph(collector, entry, func, args, kwargs)
-                    else:
-                        with mode:
-                            func(*args, **kwargs)
-            except Exception as error:
-                collector.note(error)
+    collector.dtype = dtype_name
+    for name, (args, kwargs) in samples.direct(torch, getattr(torch, dtype_name)).items():
+        entry, collector.where = collector.find(name), name
+        func = overload(torch, name)
+        try:
+            with torch.no_grad():
+                if collector.names[entry]["flags"] & GRAPH_ONLY:
+                    single_node_graph(collector, entry, func, args, kwargs)
+                else:
+                    with mode:
+                        func(*args, **kwargs)
+        except Exception as error:
+            collector.note(error)
 
 
-def run_models(collector, training):
-    """Whole graphs of torch.compile for the models of tests/models.py, and optimizer steps."""
+def run_model(collector, name, build, make_input, training):
+    """The whole graphs of torch.compile for one of tests/models.py."""
+    import torch
+
+    collector.dtype, collector.where = "float32", name
+    torch._dynamo.reset()
+    model = build().to("tpu")
+    data = make_input(torch.Generator().manual_seed(0)).to("tpu")
+    try:
+        compiled = torch.compile(model.train() if training else model.eval(), backend="tpu")
+        if training:
+            collector.record(
+                f"model {name}, training", "graph", lambda: compiled(data).float().square().mean().backward()
+            )
+        else:
+            with torch.no_grad():
+                collector.record(f"model {name}", "graph", lambda: compiled(data))
+    except Exception as error:
+        collector.note(error)
+
+
+def run_step(collector, name, make):
+    collector.dtype, collector.where = "float32", name
+    step, written = make()
+    collector.record(f"optimizer {name}", "step", step, written_bytes=written)
+
+
+def model_units(collector, training):
     import torch
 
     import models
     import samples
 
-    collector.dtype = "float32"
     for name, (build, make_input) in models.catalogue().items():
-        collector.where = name
-        torch.manual_seed(0)
-        torch._dynamo.reset()
-        model = build().to("tpu")
-        data = make_input(torch.Generator().manual_seed(0)).to("tpu")
-        try:
-            if training:
-                compiled = torch.compile(model.train(), backend="tpu")
-                collector.record(
-                    f"model {name}, training",
-                    "graph",
-                    lambda: compiled(data).float().square().mean().backward(),
-                )
-            else:
-                compiled = torch.compile(model.eval(), backend="tpu")
-                with torch.no_grad():
-                    collector.record(f"model {name}", "graph", lambda: compiled(data))
-        except Exception as error:
-            collector.note(error)
-    for name, make in samples.optimizers(torch).items():
-        collector.where = name
-        step, written = make()
-        collector.record(f"optimizer {name}", "step", step, written_bytes=written)
+        yield lambda a=(name, build, make_input): run_model(collector, *a, training)
+    for name, make in samples.optimizers(torch).items() if not training else ():
+        yield lambda a=(name, make): run_step(collector, *a)
+
+
+def run_growing(collector, name, dtype_name):
+    """A case at lengths that make known what grows, then at one behind the next power of two."""
+    import torch
+
+    import growing
+    import samples
+
+    shape, kind, function = growing.RULES[name]
+    collector.dtype = dtype_name
+    for dim in [d for d, size in enumerate(shape) if size == growing.N]:
+        collector.where = f"dimension {dim}"
+        collector.core.tt_compile_cache_clear()
+        for n in (*samples.GROWING_LENGTHS, samples.GROWN):
+            sizes = [4 if size == growing.N else size for size in shape]
+            x = growing.grown(sizes, dim, n, kind).to(getattr(torch, dtype_name))
+            try:
+                x = growing.on_device(x, dim)
+                run = lambda: growing.call(function, x, n)  # noqa: E731
+                if n == samples.GROWN:
+                    collector.record_growing(name, "functional", run)
+                else:
+                    run()
+            except Exception as error:
+                collector.note(error)
+
+
+def run_decode(collector, kind):
+    """Steps of a small language model whose caches grow, from the first token on."""
+    import torch
+
+    import growing
+
+    collector.dtype, collector.where = "float32", kind
+    ids = torch.randint(0, growing.WORDS, (1, 10), generator=torch.Generator().manual_seed(1))
+    collector.core.tt_compile_cache_clear()
+    with contextlib.suppress(Exception):
+        collector.record_growing(f"decode, {kind}", "step", lambda: growing.steps("tpu", ids, kind))
+
+
+def growing_units(collector, dtypes, many):
+    import growing
+    import samples
+
+    for kind in growing.DECODES if many else samples.GROWING_DECODES:
+        yield lambda kind=kind: run_decode(collector, kind)
+    for name, (_, kind, _) in growing.RULES.items():
+        if not many and name not in samples.GROWING_SHORT:
+            continue
+        own = {"int": ["int64"], "index": ["int64"], "bool": ["bool"]}.get(kind, ["float32", "bfloat16"])
+        for dtype in own:
+            if dtype in dtypes or dtype == "bool":
+                yield lambda a=(name, dtype): run_growing(collector, *a)
+
+
+def exact(collector, unit):
+    """Without rounding: samples that happen to grow would give other programs than the same calls alone."""
+
+    def run():
+        with collector.torch.tpu.rounding(False):
+            unit()
+
+    return run
+
+
+def units(collector, options):
+    import samples
+
+    part, parts = map(int, options.part.split("/"))
+    what, dtypes = options.what.split(","), options.dtypes.split(",")
+    if "ops" in what:
+        names = [n for n in options.ops.split(",") if n]
+        yield from (exact(collector, unit) for unit in op_units(collector, dtypes, part, parts, names))
+    for dtype in [d for d in dtypes if d in samples.DTYPES and "own" in what and part == 0]:
+        yield exact(collector, lambda dtype=dtype: run_own(collector, dtype))
+        yield exact(collector, lambda dtype=dtype: run_direct(collector, dtype))
+    if part == parts - 1:
+        if "models" in what:
+            yield from model_units(collector, False)
+        if "training" in what:
+            yield from model_units(collector, True)
+    if "growing" in what and part == 0:
+        yield from growing_units(collector, dtypes, "training" in what)
 
 
 def main():
@@ -495,26 +623,28 @@ def main():
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--ops", default="")
     parser.add_argument("--what", default="ops,own,models")
+    parser.add_argument("--key", default="", help="of what the programs depend on; none: begins anew")
     options = parser.parse_args()
     options.recorder = str(pathlib.Path(options.recorder).resolve())
     pathlib.Path(options.programs).mkdir(parents=True, exist_ok=True)
+    out = pathlib.Path(options.out)
+    begun = out.with_suffix(".begun")
+    with contextlib.suppress(OSError, ValueError):
+        if options.key and json.loads(out.read_text())["key"] == options.key:
+            return
     warnings.simplefilter("ignore")
     collector = Collector(options)
-    part, parts = map(int, options.part.split("/"))
-    what = options.what.split(",")
-    dtypes = options.dtypes.split(",")
-    if "ops" in what:
-        run_ops(collector, dtypes, part, parts, [n for n in options.ops.split(",") if n])
-    if "own" in what and part == 0:
-        run_own(collector, dtypes)
-        run_direct(collector, dtypes)
-    if "models" in what and part == parts - 1:
-        run_models(collector, False)
-    if "training" in what and part == parts - 1:
-        run_models(collector, True)
-    pathlib.Path(options.out).write_text(
-        json.dumps({"entries": collector.names, "records": collector.records, "notes": collector.notes})
-    )
+    done, saved, count = collector.load(begun), time.monotonic(), 0
+    for count, unit in enumerate(units(collector, options), 1):
+        if count <= done:
+            continue
+        collector.torch.manual_seed(0)
+        unit()
+        if time.monotonic() - saved > SAVED:
+            collector.save(begun, count)
+            saved = time.monotonic()
+    collector.save(out, count)
+    begun.unlink(missing_ok=True)
     shutil.rmtree(collector.scratch)  # programs of copies between calls
 
 

@@ -1,4 +1,7 @@
-"""Many programs through libtpu: child processes by batch, time limits, one by one where a child died."""
+"""Many programs through libtpu: child processes by batch, time limits, one by one where a child died.
+
+The largest programs go first, so that none is left to one process at the end.
+"""
 
 import json
 import os
@@ -12,9 +15,12 @@ import time
 HERE = pathlib.Path(__file__).resolve().parent
 # A process takes 0.6 s of CPU to start, a program 0.05 s.
 BATCH = 256
-# Seconds of CPU for one answer (libtpu takes a minute for a whole gradient), and to start a process; as many
-# without any use of the CPU are a hang. A machine with other work makes neither.
-LIMIT, START = 300, 60
+# Bytes of text from which a program has a process of its own.
+LARGE = 100_000
+# Seconds of CPU for one answer (the backward pass of resnet18 takes 160), and to start a process.
+LIMIT, START = 900, 60
+# Seconds without any use of the CPU: a hang. A process may be stopped for minutes while others measure.
+STALL = 300
 
 
 class Child:
@@ -27,7 +33,7 @@ class Child:
             text=True,
             bufsize=1,
         )
-        self.lines, self.errors = queue.Queue(), []
+        self.lines, self.errors, self.is_late = queue.Queue(), [], False
         threading.Thread(target=self.read, daemon=True).start()
         threading.Thread(target=self.drain, daemon=True).start()
 
@@ -49,7 +55,7 @@ class Child:
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def wait(self, limit):
-        """The next line, None: the process has ended. queue.Empty after `limit` seconds of or without CPU."""
+        """The next line, None: the process has ended. queue.Empty after `limit` seconds of CPU or a hang."""
         began = used = self.cpu_seconds()
         since = time.monotonic()
         while True:
@@ -59,7 +65,7 @@ class Child:
                 now = self.cpu_seconds()
                 if now > used:
                     used, since = now, time.monotonic()
-                if now - began >= limit or time.monotonic() - since >= limit:
+                if now - began >= limit or time.monotonic() - since >= min(limit, STALL):
                     raise
 
     def ask(self, path, limit):
@@ -69,7 +75,7 @@ class Child:
             self.process.stdin.flush()
             line = self.wait(limit)
         except queue.Empty:
-            self.why = f"no answer in {limit} s of CPU, or none was used"
+            self.why, self.is_late = f"no answer in {limit} s of CPU, or none was used", True
             return None
         except OSError:
             line = None
@@ -85,10 +91,13 @@ class Child:
         self.process.wait()
 
 
-def compile_all(paths, topology, jobs=2, progress=None):
-    """path -> report. A program that kills or stalls the compiler gets the status "died"."""
+def compile_all(paths, topology, jobs=2, progress=None, until=float("inf")):
+    """path -> report. A program that kills or stalls the compiler gets the status "died". What was not begun by
+    `until` (time.monotonic) is left out."""
     waiting = queue.Queue()
-    paths = [str(p) for p in paths]
+    paths = sorted(map(str, paths), key=os.path.getsize, reverse=True)
+    while paths and os.path.getsize(paths[0]) > LARGE:
+        waiting.put([paths.pop(0)])
     size = min(BATCH, max(32, len(paths) // (4 * jobs)))
     for i in range(0, len(paths), size):
         waiting.put(paths[i : i + size])
@@ -101,29 +110,34 @@ def compile_all(paths, topology, jobs=2, progress=None):
                 progress(path, answer)
 
     def batch(programs, limit):
-        """Programs without an answer, and why."""
+        """Programs without an answer, why, and whether the first took too long."""
         child = Child(topology)
         try:
             for number, path in enumerate(programs):
+                if time.monotonic() > until:
+                    break
                 answer = child.ask(path, limit + (START if number == 0 else 0))
                 if answer is None:
-                    return programs[number:], child.why
+                    return programs[number:], child.why, child.is_late
                 keep(path, answer)
         finally:
             child.close()
-        return [], None
+        return [], None, False
 
     def work():
         while True:
             try:
-                programs = waiting.get_nowait()
+                programs = waiting.get_nowait() if time.monotonic() < until else []
             except queue.Empty:
                 return
+            if not programs:
+                return
             while programs:
-                programs, _ = batch(programs, LIMIT)
-                if programs:  # the first had no answer: a process of its own, so that only it can be to blame
-                    first, programs = programs[0], programs[1:]
-                    left, why = batch([first], LIMIT)
+                programs, why, is_late = batch(programs, LIMIT)
+                if programs:  # the first had no answer
+                    first, programs, left = programs[0], programs[1:], True
+                    if not is_late:  # a process of its own: then only it can be to blame
+                        left, why, _ = batch([first], LIMIT)
                     if left:
                         keep(first, {"path": first, "status": "died", "reason": why})
 

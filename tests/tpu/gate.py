@@ -4,16 +4,24 @@
 
 Collects the programs of all table entries and of the models (collect.py), compiles each once per generation
 (libtpu ahead of time, no TPU), and compares with docs/tpu_legality.md: an entry that compiled there and
-does not now is a drop. Normal: v5e, one sample an entry and dtype, inference. --long: three samples, all
-generations, training graphs too. --add compiles only what the document has no row of. Verdicts are kept by
-program text in build/legality and used again unless --fresh. --write renews the document; columns and rows
-that a run did not compile stay as they are. Ends with 1 on a drop, on a program that libtpu refuses, on a
-donated parameter that is not aliased, on an in-place call that reads its base without donating it, and on an
-entry with neither a program nor a reason for having none.
+does not now is a drop. Normal: v5e, one sample an entry and dtype, inference, a growing case for each rule.
+--long: three samples, all generations, training graphs, all growing cases; of the generations after the first
+only one sample an entry, dtype and variant, unless --every. --add compiles only what the document has no row of.
+
+A run that is stopped, or has used its --minutes, goes on where it was: verdicts are kept in build/legality by
+program text, generation and version of libtpu, the collectors' work by what it depends on (the libraries, the
+Python around them, the tests, the settings); --fresh does all anew, --last takes the last collection whatever
+changed since.
+
+--write renews the document; cells that a run did not compile stay as they are. Ends with 1 on a drop, on a
+program that libtpu refuses, on a donated parameter that is not aliased, on an in-place call that reads its base
+without donating it, on a growing call that was not rounded up, and on an entry with neither a program nor a
+reason for having none; else with 2 where programs are left without a verdict.
 """
 
 import argparse
 import collections
+import hashlib
 import importlib.metadata
 import json
 import os
@@ -29,24 +37,13 @@ ROOT = HERE.parent.parent
 sys.path.insert(0, str(HERE))
 import aot  # noqa: E402
 import compilers  # noqa: E402
-from samples import NO_PROGRAM  # noqa: E402
+import document  # noqa: E402
+from document import FIGURES, GENERATIONS, GROWING, WHOLE  # noqa: E402
+from samples import GROWING_DECODES, GROWING_SHORT, NO_PROGRAM  # noqa: E402
 
-DOCUMENT = ROOT / "docs/tpu_legality.md"
 WORK = ROOT / "build/legality"
-# generation -> topology of one chip. All get the same programs (src/ir/call_test.c holds their tables equal):
-# those are collected once, for KIND.
-GENERATIONS = {"v5e": "v5e:1x1", "v5p": "v5p:1x1x1", "v6e": "v6e:1x1", "tpu7x": "tpu7x:1x1x1"}
-KIND = "TPU v5 lite"
-SHORT = {
-    "float32": "f32",
-    "bfloat16": "bf16",
-    "float16": "f16",
-    "int32": "i32",
-    "int64": "i64",
-    "complex64": "c64",
-    "float64": "f64",
-    "complex128": "c128",
-}
+KIND = "TPU v5 lite"  # all generations get its programs
+PARTS = 2  # collectors; a constant, as it decides which samples are the first of an entry
 BYTES = {
     "i1": 1,
     "i8": 1,
@@ -64,9 +61,6 @@ BYTES = {
     "complex<f32>": 8,
     "complex<f64>": 16,
 }
-
-
-FIGURES = ("arguments", "outputs", "alias_bytes", "temporaries", "code")
 
 
 def pinned_version():
@@ -111,38 +105,55 @@ def build_recorder():
 
 
 def collected(options, part):
-    return WORK / f"collected{'_some' if options.ops else ''}_{part}.json"
+    kind = "some" if options.ops else "long" if options.long else "short"
+    return WORK / f"collected_{kind}_{part}.json"
+
+
+def dependencies(arguments):
+    """A hash of what the collectors' programs depend on."""
+    import torch
+    from torch_tpu_c import _core
+
+    files = [_core.path(f"lib{name}.so") for name in ("torch_tpu_core", "torch_tpu_shim", "vtpu")]
+    files += sorted(pathlib.Path(_core.__file__).parent.rglob("*.py"))
+    files += [HERE / name for name in ("collect.py", "samples.py", "recorder.c")]
+    files += [HERE.parent / name for name in ("coverage.py", "growing.py", "models.py")]
+    key = hashlib.sha256()
+    for file in files:
+        key.update(pathlib.Path(file).read_bytes())
+    settings = {k: v for k, v in os.environ.items() if k.startswith(("TORCH_TPU_", "TT_"))}
+    key.update(json.dumps([torch.__version__, settings, [str(a) for a in arguments]], sort_keys=True).encode())
+    return key.hexdigest()[:16]
 
 
 def collect(options):
-    """Runs the collectors: `jobs` child processes."""
-    recorder, children = build_recorder(), []
-    for part in range(options.jobs):
-        collected(options, part).unlink(missing_ok=True)
-        what = "ops" if options.ops else "ops,own,models" + (",training" if options.long else "")
-        command = [sys.executable, HERE / "collect.py", collected(options, part), "--kind", KIND]
-        command += ["--programs", WORK / "programs", "--recorder", recorder, "--ops", options.ops]
-        command += [
-            "--what",
-            what,
-            "--samples",
-            "3" if options.long else "1",
-            "--part",
-            f"{part}/{options.jobs}",
-        ]
-        children.append(
-            subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        )
-    for child in children:
-        errors = child.communicate()[1]
-        if child.returncode:
-            sys.exit(f"collecting failed with status {child.returncode}:\n{errors[-2000:]}")
+    """Runs the collectors, `jobs` at a time."""
+    recorder, children, waiting = build_recorder(), [], list(range(PARTS))
+    what = "ops" if options.ops else "ops,own,models,growing" + (",training" if options.long else "")
+    arguments = ["--kind", KIND, "--ops", options.ops, "--what", what, "--samples", "3" if options.long else "1"]
+    key = dependencies(arguments)
+    while waiting or children:
+        while waiting and len(children) < options.jobs:
+            part = waiting.pop(0)
+            target, log = collected(options, part), WORK / f"collect_{part}.log"
+            if options.fresh:
+                target.unlink(missing_ok=True)
+                target.with_suffix(".begun").unlink(missing_ok=True)
+            command = [sys.executable, HERE / "collect.py", target, "--part", f"{part}/{PARTS}", "--key", key]
+            command += ["--programs", WORK / "programs", "--recorder", recorder, *arguments]
+            with open(log, "w") as file:
+                children.append((subprocess.Popen(command, stdout=file, stderr=file), log))
+        child, log = children.pop(0)
+        if child.wait():
+            for other, _ in children:
+                other.terminate()
+            sys.exit(f"collecting failed with status {child.returncode}:\n{log.read_text()[-2000:]}")
 
 
 def read_collected(options):
-    """The table's entries, and the records of all children."""
+    """The table's entries, and the records of all parts."""
     entries, records = [], []
-    for part in range(options.jobs):
+    for part in range(PARTS):
         found = json.loads(collected(options, part).read_text())
         entries, records = found["entries"], records + found["records"]
     return entries, records
@@ -155,8 +166,14 @@ def verdicts(generation, hashes, version, options):
     known = {}
     if store.exists() and not options.fresh:
         for line in store.read_text().splitlines():
-            answer = json.loads(line)
+            try:
+                answer = json.loads(line)
+            except ValueError:
+                continue  # the run that wrote it was stopped there
             known[answer["program"]] = answer
+        if not store.read_bytes().endswith(b"\n"):
+            with open(store, "a") as file:
+                file.write("\n")
     missing = sorted(h for h in hashes if h not in known)
     done, began = [0], time.monotonic()
     with open(store, "w" if options.fresh else "a", buffering=1) as file:
@@ -181,6 +198,7 @@ def verdicts(generation, hashes, version, options):
             GENERATIONS[generation],
             options.compilers or options.jobs,
             keep,
+            options.until,
         )
     return known
 
@@ -232,163 +250,11 @@ def program_text(program):
     return (WORK / "programs" / f"{program}.mlir").read_text()
 
 
-# ---- the document ------------------------------------------------------------------------------
-def plain(reason):
-    """Without the names of graphs and of the generation: equal reasons get one number."""
-    reason = re.sub(r"(graph '[^']*'(, input \d+)?|function @\w+): ", "", reason)
-    return re.sub(r"(, not)? on (TPU v5 lite|v5e)$", "", reason.removeprefix("tpu: "))
-
-
-def cell_of(records, reports):
-    """(compiling dtypes, {dtype: reason of our refusal}, faults) of one entry."""
-    compiles, refused, faults = [], {}, []
-    by_dtype = collections.defaultdict(list)
-    for record in records:
-        by_dtype[record["dtype"]].append(record)
-    for dtype in SHORT:
-        if dtype not in by_dtype:
-            continue
-        programs = [p for r in by_dtype[dtype] for p in r["programs"]]
-        bad = [reports[p] for p in programs if reports[p]["status"] != "compiles"]
-        if bad:
-            faults.append((dtype, bad[0]["reason"]))
-        elif programs:
-            compiles.append(dtype)
-        else:
-            refused[dtype] = plain(next(r["refused"] for r in by_dtype[dtype] if r["refused"]))
-    return compiles, refused, faults
-
-
-def cell_text(compiles, refused, faults, notes):
-    parts = [" ".join(SHORT[d] for d in compiles)] if compiles else []
-    for reason in dict.fromkeys(refused.values()):
-        number = notes.setdefault(reason, len(notes) + 1)
-        parts.append(
-            "refused: " + " ".join(SHORT[d] for d, r in refused.items() if r == reason) + f" [{number}]"
-        )
-    parts += [f"**libtpu refuses {SHORT[d]}**" for d, _ in faults]
-    return "; ".join(parts)
-
-
-def read_document():
-    """(entry, generation) -> dtypes that compile, from the checked-in table."""
-    found, columns = {}, []
-    if not DOCUMENT.exists():
-        return found
-    for line in DOCUMENT.read_text().splitlines():
-        cells = [c.strip() for c in line.strip("|").split("|")]
-        if line.startswith("| entry |"):
-            columns = cells[1:]
-        elif line.startswith("| `") and columns:
-            for generation, text in zip(columns, cells[1:]):
-                found[cells[0].strip("`"), generation] = (
-                    set(text.split(";")[0].split()) if text and not text.startswith("refused") else set()
-                )
-        elif not line.startswith("|"):
-            columns = []
-    return found
-
-
-def drops(before, generation, results):
-    """What compiled by the checked-in table and does not now."""
-    lost = []
-    for (name, where), dtypes in before.items():
-        now = {SHORT[d] for d in results.get(name, ([], {}, []))[0]}
-        if where == generation and dtypes - now:
-            lost.append(
-                f"{generation}: {name} compiled for {' '.join(sorted(dtypes - now))} and does not now"
-            )
-    return lost
-
-
-def kept_document():
-    """What the checked-in document says: {(entry, generation): cell}, {reason: number}, {figure: line}."""
-    cells, notes, figures, columns = {}, {}, {}, []
-    for line in DOCUMENT.read_text().splitlines() if DOCUMENT.exists() else []:
-        parts = [c.strip() for c in line.strip("|").split("|")]
-        note = re.fullmatch(r"(\d+)\. (.*)", line)
-        if note:
-            notes[note[2]] = int(note[1])
-        elif line.startswith("| entry |"):
-            columns = parts[1:]
-        elif line.startswith("| `") and columns:
-            cells.update({(parts[0].strip("`"), g): text for g, text in zip(columns, parts[1:])})
-        elif line.startswith(("| model ", "| optimizer ")):
-            figures[parts[0]] = line
-    return cells, notes, figures
-
-
-def write_document(version, results, figures, unreached, unread, names=None, adding=False):
-    """`names`: of the table's entries (None: all); `adding`: cells of the document stay."""
-    cells, notes, figure_lines = kept_document()
-    known = {g for _, g in cells}
-    generations = [g for g in GENERATIONS if g in results or g in known]
-    if set(generations) <= set(results) and not adding:
-        notes = {}  # every cell is new
-    rows, every = [], set().union(*results.values()) | {n for n, _ in cells}
-    for name in sorted(every):
-        if name.startswith(("model ", "optimizer ")) or (names is not None and name not in names):
-            continue
-        texts = []
-        for g in generations:
-            stays = (adding and (name, g) in cells) or g not in results
-            texts.append(
-                cells.get((name, g), "") if stays else cell_text(*results[g].get(name, ([], {}, [])), notes)
-            )
-        rows.append(f"| `{name}` | " + " | ".join(texts) + " |")
-    lines = [
-        "# What a TPU compiler takes",
-        "",
-        f"Written by `python tests/tpu/gate.py --write` with libtpu {version}, ahead of time, without a TPU:",
-        "compilation only, no numbers ran on a chip. One row an entry of `src/lower/aten*.def`. A dtype in",
-        "a cell: every program that eager or a whole graph makes for the samples of that dtype compiles on",
-        "that generation. `refused`: our own error, raised before the compiler sees the program, with its",
-        "reason below. float64 and complex128 are refused on every generation by the dtype table of",
-        "`src/ir/target.c` unless `TORCH_TPU_EMULATE_FLOAT64=1`. A dtype that is absent has no sample.",
-        "",
-        "| entry | " + " | ".join(generations) + " |",
-        "|---|" + "---|" * len(generations),
-        *rows,
-        "",
-        "## Reasons of refusals",
-        "",
-    ]
-    lines += [f"{number}. {reason}" for reason, number in sorted(notes.items(), key=lambda item: item[1])]
-    lines += [
-        "",
-        "## Entries without a program",
-        "",
-        *(f"- `{n}`: {NO_PROGRAM.get(n, 'no sample')}" for n in unreached),
-        "",
-        "## In place",
-        "",
-        "Every in-place form and optimizer step donates what it updates: each donated parameter stands in",
-        "the compiler's table of aliases, with at least its bytes. These in-place forms do not read what",
-        "they overwrite, so that their programs have no parameter to donate: "
-        + (", ".join(f"`{n}`" for n in unread) or "none")
-        + ".",
-        "",
-        "## Figures of the compiler",
-        "",
-        f"Models of `tests/models.py` and optimizer steps on {next(iter(GENERATIONS))}; bytes as libtpu",
-        "plans them, FLOP as it counts them, summed over the programs. Aliased: bytes of donated parameters",
-        "that results take over.",
-        "",
-        "| what | programs | arguments | outputs | aliased | temporaries | code | FLOP |",
-        "|---|---|---|---|---|---|---|---|",
-    ]
-    for name, f in figures.items():
-        figure_lines[name] = (
-            f"| {name} | " + " | ".join(str(f[k]) for k in ("programs", *FIGURES)) + f" | {f['flops']:.4g} |"
-        )
-    lines += [line for _, line in sorted(figure_lines.items())]
-    DOCUMENT.write_text("\n".join(lines) + "\n")
-
-
+# ---- the run ----------------------------------------------------------------------------------
 def figures_of(records, reports):
     found = {}
     for record in records:
-        if not record["entry"].startswith(("model ", "optimizer ")):
+        if not record["entry"].startswith((*WHOLE, f"{GROWING}decode")):
             continue
         total = found.setdefault(record["entry"], collections.Counter(programs=0, flops=0.0))
         for program in record["programs"]:
@@ -398,97 +264,176 @@ def figures_of(records, reports):
     return found
 
 
-def main():
+def is_tried(options, name):
+    """Whether a run with these options makes the document's row `name`."""
+    if options.long:
+        return True
+    if name.startswith(GROWING):
+        return name.removeprefix(GROWING) in GROWING_SHORT | {f"decode, {kind}" for kind in GROWING_DECODES}
+    return not (name.startswith(WHOLE) and name.endswith(", training"))
+
+
+def first_samples(records):
+    """One record of each entry, dtype and variant: the first with programs; all of the growing cases."""
+    found, rest = {}, []
+    for record in records:
+        at = record["entry"], record["dtype"], record["variant"]
+        if record["entry"].startswith(GROWING):
+            rest.append(record)
+        elif at not in found or (record["programs"] and not found[at]["programs"]):
+            found[at] = record
+    return [*found.values(), *rest]
+
+
+def entry_faults(entries, reached):
+    """Entries with neither a program nor a reason, or with both."""
+    faults = [
+        f"{e['name']} has no sample and no reason in samples.NO_PROGRAM"
+        for e in entries
+        if e["name"] not in reached and e["name"] not in NO_PROGRAM
+    ]
+    return faults + [f"{n} has a program, against samples.NO_PROGRAM" for n in NO_PROGRAM if n in reached]
+
+
+def call_faults(records):
+    """What is wrong with the calls, whatever the compiler says."""
+    faults = []
+    for record in records:
+        fault = in_place_fault(record, program_text)
+        if record["entry"].startswith(GROWING) and record["programs"] and not record["rounded"]:
+            fault = "no program was rounded up"
+        if fault:
+            faults.append(f"{record['entry']} of {record['dtype']} ({record['where']}): {fault}")
+    return faults
+
+
+def alias_faults(records, reports):
+    """(compiled programs with donated parameters, what is wrong with them)."""
+    checked, faults = 0, []
+    for record in records:
+        for program in record["programs"]:
+            if "aliased" in reports.get(program, ()):
+                checked += 1
+                fault = donation_fault(program, reports[program])
+                if fault:
+                    faults.append(f"{record['entry']} of {record['dtype']} ({program}): {fault}")
+    return checked, faults
+
+
+def summary(generation, results, programs, reports, checked, lost, left):
+    compiles, refuses, faulty = (sum(bool(cell[i]) for cell in results.values()) for i in range(3))
+    status = collections.Counter(reports[p]["status"] for p in programs if p in reports)
+    return (
+        f"{generation}: {len(results)} rows: {compiles} compile, {refuses} have dtypes that we refuse, "
+        f"{faulty} that libtpu refuses, {lost} dropped; {status['compiles']} of {len(programs)} programs compile, "
+        f"{checked} uses of programs with donated parameters"
+        + (f"; {len(left)} rows are left without a verdict" if left else "")
+    )
+
+
+def parse():
     parser = argparse.ArgumentParser()
     parser.add_argument("--long", action="store_true")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--fresh", action="store_true")
     parser.add_argument("--last", action="store_true", help="the programs of the last collection")
     parser.add_argument("--add", action="store_true", help="only entries that the document has no row of")
+    parser.add_argument("--minutes", type=float, default=float("inf"), help="of compiling; then a later run goes on")
+    parser.add_argument("--every", action="store_true", help="every sample on every generation")
     parser.add_argument("--generations", default="")
     parser.add_argument("--ops", default="", help="OpInfo names; then nothing is compared or written")
     parser.add_argument("--jobs", type=int, default=min(os.cpu_count() or 1, 2))
     parser.add_argument(
         "--compilers", type=int, default=0, help="processes of libtpu; default --jobs, more on a busy machine"
     )
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
     version = require_libtpu()
-    began, problems, results, figures = time.monotonic(), [], {}, {}
+    began, results, left, figures, lines = time.monotonic(), {}, {}, {}, []
     chosen = [g for g in options.generations.split(",") if g] or (
         list(GENERATIONS) if options.long else ["v5e"]
     )
-    before = read_document()
+    before, listed = document.read(), set()
     if not options.last:
         collect(options)
     entries, records = read_collected(options)
-    programs = {p for r in records for p in r["programs"]}
+    problems = call_faults(records)
     in_place = [r for r in records if r["programs"] and (r["variant"] == "inplace" or r["written_bytes"])]
-    for record in in_place:
-        fault = in_place_fault(record, program_text)
-        if fault:
-            problems.append(f"{record['entry']} of {record['dtype']} ({record['where']}): {fault}")
     unread = sorted(
         {r["entry"] for r in in_place if r["reads_base"] is False and not donated_bytes(r, program_text)}
     )
-    print(f"{len(records)} calls, {len(programs)} programs, {time.monotonic() - began:.0f} s", flush=True)
-    print(f"{len(in_place)} in-place calls and steps; the base is not read by {', '.join(unread) or 'none'}")
-    listed = {name for name, _ in before}
     if options.add:
-        listed |= set(kept_document()[2])
+        listed = {name for name, _ in before}
         records = [r for r in records if r["entry"] not in listed]
-        programs = {p for r in records for p in r["programs"]}
-        count = len({r["entry"] for r in records})
-        print(f"to be added: {count} entries, {len(programs)} programs", flush=True)
+    reached = {r["entry"] for r in records}
+    print(f"{len(records)} calls, {time.monotonic() - began:.0f} s", flush=True)
+    print(f"{len(in_place)} in-place calls and steps; the base is not read by {', '.join(unread) or 'none'}")
+    options.until = time.monotonic() + 60 * options.minutes
+    if not options.ops:
+        problems += entry_faults(entries, reached | listed)
     for generation in chosen:
+        first = generation == next(iter(GENERATIONS))
+        calls = records if first or options.every else first_samples(records)
+        programs = {p for r in calls for p in r["programs"]}
         reports = verdicts(generation, programs, version, options)
         by_entry = collections.defaultdict(list)
-        for record in records:
+        for record in calls:
             by_entry[record["entry"]].append(record)
-        results[generation] = {name: cell_of(found, reports) for name, found in by_entry.items()}
+        open_programs = {p for p in programs if p not in reports}
+        left[generation] = {r["entry"] for r in calls if not open_programs.isdisjoint(r["programs"])}
+        results[generation] = {
+            name: document.cell_of(found, reports)
+            for name, found in by_entry.items()
+            if name not in left[generation]
+        }
+
+        def tried(name, generation=generation):
+            return is_tried(options, name) and name not in left.get(generation, ())
+
         for name, (_, _, faults) in results[generation].items():
             problems += [
                 f"{generation}: libtpu refuses {name} of {dtype}: {reason[:300]}" for dtype, reason in faults
             ]
-        checked = 0
-        for record in records:
-            for program in record["programs"]:
-                if reports[program]["status"] != "compiles" or "aliased" not in reports[program]:
-                    continue
-                checked += 1
-                fault = donation_fault(program, reports[program])
-                if fault:
-                    problems.append(
-                        f"{generation}: {record['entry']} of {record['dtype']} ({program}): {fault}"
-                    )
-        if generation == next(iter(GENERATIONS)):
-            figures = figures_of(records, reports)
-        reached = set(by_entry) | (listed if options.add else set())
-        unreached = sorted(e["name"] for e in entries if e["name"] not in reached)
-        if not options.ops:
-            problems += [
-                f"{n} has no sample and no reason in samples.NO_PROGRAM"
-                for n in unreached
-                if n not in NO_PROGRAM
-            ]
-            problems += [f"{n} has a program, against samples.NO_PROGRAM" for n in NO_PROGRAM if n in reached]
-        print(
-            f"{generation}: {len(entries) - len(unreached)} of {len(entries)} entries, "
-            f"{checked} programs with donated parameters, {time.monotonic() - began:.0f} s",
-            flush=True,
-        )
+        checked, faults = alias_faults(calls, reports)
+        problems += [f"{generation}: {fault}" for fault in faults]
+        lost = []
         if not options.ops and not options.add:
-            problems += drops(before, generation, results[generation])
-    for problem in sorted(set(problems)):
+            lost = document.drops(before, generation, results[generation], tried)
+        problems += lost
+        if first:
+            figures = figures_of([r for r in records if r["entry"] not in left[generation]], reports)
+        lines.append(
+            summary(generation, results[generation], programs, reports, checked, len(lost), left[generation])
+        )
+        print(f"{lines[-1]}, {time.monotonic() - began:.0f} s", flush=True)
+    problems = sorted(set(problems))
+    for problem in problems:
         print(problem)
     if options.write and not options.ops:
         names = {e["name"] for e in entries}
-        write_document(version, results, figures, unreached, unread, names, options.add)
+        unreached = sorted(names - reached - listed)
+        document.write(
+            version,
+            results,
+            figures,
+            unreached,
+            unread,
+            names,
+            options.add,
+            lambda n, g: is_tried(options, n) and n not in left[g],
+        )
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = used.ru_utime + used.ru_stime
+    print("", *lines, sep="\n")
+    word = "FAILED" if problems else "not finished" if any(left.values()) else "passed"
     print(
-        f"{len(set(problems))} problems, {time.monotonic() - began:.0f} s, {cpu:.0f} s of CPU in children"
+        f"TPU gate: {word}, {len(problems)} problems, {time.monotonic() - began:.0f} s, "
+        f"{cpu:.0f} s of CPU in children"
     )
-    return 1 if problems else 0
+    return 1 if problems else 2 if any(left.values()) else 0
 
 
 if __name__ == "__main__":

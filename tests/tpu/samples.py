@@ -2,6 +2,35 @@
 
 DTYPES = ("float32", "bfloat16", "float16")
 
+# Cases of tests/growing.py: the lengths that make known what grows, and the one whose programs are compiled, for
+# the next power of two. The normal run has those of each rule of src/ir/padding.def, and one of decoding.
+GROWING_LENGTHS, GROWN = (3, 4, 5, 6, 7), 9
+GROWING_DECODES = ("step",)
+GROWING_RULES = {
+    "same": ("add", "where"),
+    "bitcast": ("bytes",),
+    "fill": ("sum", "argmax", "any", "layer_norm_growing", "grad_softmax"),
+    "product": ("matmul_contracted", "sdpa_causal"),
+    "create": ("arange", "tril"),
+    "broadcast": ("mul_broadcast",),
+    "transpose": ("transpose", "heads"),
+    "reverse": ("flip", "cumsum_backward"),
+    "reshape": ("unflatten_batch", "heads"),
+    "slice": ("last", "all_but_first", "every_second"),
+    "edges": ("pad",),
+    "concatenate": ("cat",),
+    "dynamic_slice": (),  # no lowering has it outside loops
+    "dynamic_update": ("row_", "tail_"),
+    "gather": ("embedding", "gather"),
+    "scatter": ("index_put",),
+    "last": ("sort",),
+    "extent": (),  # of programs with bounded sizes, which are not padded
+    "batch": ("conv1d_batch",),
+    "composite": ("cumsum", "rand"),
+    "call": ("grad_softmax", "cat"),
+}
+GROWING_SHORT = {name for names in GROWING_RULES.values() for name in names}
+
 
 def cases(torch, dtype):
     """name -> function that makes (call, tensors); gradients are taken by the tensors that require them."""

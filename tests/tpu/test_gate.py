@@ -1,16 +1,20 @@
 """The gate's own parts, and programs for a TPU run by XLA's CPU backend: all behind recorder.c."""
 
+import argparse
+import collections
 import os
 import pathlib
+import re
 import subprocess
 import sys
 
 import pytest
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path[:0] = [str(HERE), str(HERE.parent)]
 import aot  # noqa: E402
 import compilers  # noqa: E402
+import document  # noqa: E402
 import gate  # noqa: E402
 
 needs_libtpu = pytest.mark.skipif(
@@ -43,15 +47,15 @@ def test_donated_parameters():
 
 def test_equal_reasons_are_one():
     assert (
-        gate.plain("graph 'graph7', input 0: dtype f64 is not supported on TPU v5 lite")
+        document.plain("graph 'graph7', input 0: dtype f64 is not supported on TPU v5 lite")
         == "dtype f64 is not supported"
     )
-    assert gate.plain("function @main: dtype f64 is not supported on v5e") == "dtype f64 is not supported"
-    assert gate.plain("graph 'graph9': function @main: too large") == "too large"
+    assert document.plain("function @main: dtype f64 is not supported on v5e") == "dtype f64 is not supported"
+    assert document.plain("graph 'graph9': function @main: too large") == "too large"
 
 
 def test_document_is_read_back(tmp_path, monkeypatch):
-    monkeypatch.setattr(gate, "DOCUMENT", tmp_path / "table.md")
+    monkeypatch.setattr(document, "DOCUMENT", tmp_path / "table.md")
     results = {
         "v5e": {
             "add": (["float32", "int64"], {"float16": "why"}, []),
@@ -59,40 +63,145 @@ def test_document_is_read_back(tmp_path, monkeypatch):
         },
         "v6e": {"add": (["float32"], {}, [])},
     }
-    gate.write_document("1.2", results, {}, ["lost", "_fused_sdp_choice"], ["fill"])
-    assert gate.read_document() == {
+    document.write("1.2", results, {}, ["lost", "_fused_sdp_choice"], ["fill"])
+    assert document.read() == {
         ("add", "v5e"): {"f32", "i64"},
         ("add", "v6e"): {"f32"},
         ("mm", "v5e"): set(),
         ("mm", "v6e"): set(),
     }
-    before = gate.read_document()
-    assert gate.drops(before, "v5e", results["v5e"]) == []
+    before = document.read()
+    assert document.drops(before, "v5e", results["v5e"]) == []
     worse = {"add": (["int64"], {"float32": "broken"}, [])}
-    assert gate.drops(before, "v5e", worse) == ["v5e: add compiled for f32 and does not now"]
-    assert gate.drops(before, "v6e", {}) == ["v6e: add compiled for f32 and does not now"]
-    text = gate.DOCUMENT.read_text()
+    assert document.drops(before, "v5e", worse) == ["v5e: add compiled for f32 and does not now"]
+    assert document.drops(before, "v6e", {}) == ["v6e: add compiled for f32 and does not now"]
+    text = document.DOCUMENT.read_text()
     assert "refused: f16 [1]" in text and "1. why" in text and "- `lost`: no sample" in text
     assert "- `_fused_sdp_choice`: answers with a number" in text and "to donate: `fill`." in text
 
 
 def test_what_a_run_did_not_compile_stays(tmp_path, monkeypatch):
-    monkeypatch.setattr(gate, "DOCUMENT", tmp_path / "table.md")
-    figures = {"model a": {"programs": 1, "flops": 2.0, **{k: 3 for k in gate.FIGURES}}}
+    monkeypatch.setattr(document, "DOCUMENT", tmp_path / "table.md")
+    figures = {"model a": {"programs": 1, "flops": 2.0, **{k: 3 for k in document.FIGURES}}}
     full = {
         g: {"add": (["float32"], {"float16": "why"}, []), "mm": (["float32"], {}, [])} for g in ("v5e", "v6e")
     }
-    gate.write_document("1", full, figures, [], [])
-    before = gate.DOCUMENT.read_text()
+    document.write("1", full, figures, [], [])
+    before = document.DOCUMENT.read_text()
     new = {"v5e": {"add": (["int64"], {}, []), "sub": ([], {"float32": "why", "int32": "new"}, [])}}
-    gate.write_document("1", new, {}, [], [], adding=True)  # one entry more, on one generation
-    text = gate.DOCUMENT.read_text()
+    document.write("1", new, {}, [], [], adding=True)  # one entry more, on one generation
+    text = document.DOCUMENT.read_text()
     assert "| `sub` | refused: f32 [1]; refused: i32 [2] |  |" in text and "2. new" in text
     kept = [line for line in before.splitlines() if line.startswith(("| `", "| model", "1. "))]
     assert len(kept) == 4 and set(kept) <= set(text.splitlines())
-    gate.write_document("1", {"v5e": {"add": (["int64"], {}, [])}}, {}, [], [], names={"add", "mm"})
-    assert "| `add` | i64 | f32; refused: f16 [1] |" in gate.DOCUMENT.read_text()
-    assert gate.read_document()["mm", "v6e"] == {"f32"} and ("sub", "v5e") not in gate.read_document()
+    document.write("1", {"v5e": {"add": (["int64"], {}, [])}}, {}, [], [], names={"add", "mm"})
+    assert "| `add` | i64 | f32; refused: f16 [1] |" in document.DOCUMENT.read_text()
+    assert document.read()["mm", "v6e"] == {"f32"} and ("sub", "v5e") not in document.read()
+
+
+def test_rows_that_a_run_does_not_make(tmp_path, monkeypatch):
+    """The normal run neither misses nor overwrites training graphs and the growing cases of the long one."""
+    monkeypatch.setattr(document, "DOCUMENT", tmp_path / "table.md")
+    ran = (["float32"], {}, [])
+    rows = ("add", "model gpt", "model gpt, training", "growing add", "growing dot", "growing decode, step")
+    document.write("1", {"v5e": {name: ran for name in rows}}, {}, [], [])
+    assert document.read() == {(name, "v5e"): {"f32"} for name in rows}
+
+    def tried(name, long=False):
+        return gate.is_tried(argparse.Namespace(long=long), name)
+
+    made = [name for name in rows if tried(name)]
+    assert made == ["add", "model gpt", "growing add", "growing decode, step"]
+    assert all(tried(name, long=True) for name in rows)
+    now = {name: ran for name in made}
+    assert document.drops(document.read(), "v5e", now, tried) == []
+    assert len(document.drops(document.read(), "v5e", now)) == 2
+    del now["model gpt"]
+    lost = ["v5e: model gpt compiled for f32 and does not now"]
+    assert document.drops(document.read(), "v5e", now, tried) == lost
+    before = document.DOCUMENT.read_text()
+    results = {"v5e": {name: ran for name in made}}
+    document.write("1", results, {}, [], [], tried=lambda name, generation: tried(name))
+    assert document.DOCUMENT.read_text() == before
+
+
+def test_a_rounded_case_for_each_rule(monkeypatch):
+    import growing
+    import samples
+
+    text = (gate.ROOT / "src/ir/padding.def").read_text()
+    assert set(re.findall(r"^TT_PADDING\(\w+, (\w+)\)", text, re.M)) == set(samples.GROWING_RULES)
+    assert samples.GROWING_SHORT <= set(growing.RULES)
+    record = {"entry": "growing add", "dtype": "float32", "where": "dimension 0", "variant": "functional"}
+    record |= {"programs": ["plain"], "written_bytes": 0, "rounded": 1}
+    monkeypatch.setattr(gate, "program_text", lambda program: ADD)
+    faults = [gate.call_faults([record | {"rounded": rounded}]) for rounded in (1, 0)]
+    assert faults == [[], ["growing add of float32 (dimension 0): no program was rounded up"]]
+
+
+def test_a_stopped_run_goes_on(tmp_path, monkeypatch):
+    """Verdicts, though the last line is cut; and collected units, for the same key alone."""
+    import collect
+
+    monkeypatch.setattr(gate, "WORK", tmp_path)
+    asked = []
+
+    def compile_all(paths, topology, jobs, keep, until):
+        asked.append([p.stem for p in paths])
+        for p in paths:
+            keep(p, {"path": str(p), "status": "died" if p.stem == "c" else "compiles"})
+
+    monkeypatch.setattr(compilers, "compile_all", compile_all)
+    options = argparse.Namespace(fresh=False, jobs=1, compilers=0, until=0)
+    gate.verdicts("v5e", {"a", "b"}, "1", options)
+    store = tmp_path / "verdicts_v5e_1.jsonl"
+    store.write_text(store.read_text()[:-9])
+    for generation, version in (("v5e", "1"), ("v5e", "1"), ("v6e", "1"), ("v5e", "2")):
+        found = gate.verdicts(generation, {"a", "b", "c"}, version, options)
+        assert {h: found[h]["status"] for h in "abc"} == {"a": "compiles", "b": "compiles", "c": "died"}
+    assert asked == [["a", "b"], ["b", "c"], ["c"], ["a", "b", "c"], ["a", "b", "c"]]
+
+    def collector(key):
+        made = collect.Collector.__new__(collect.Collector)
+        made.options, made.names, made.records = argparse.Namespace(key=key), [], []
+        made.notes, made.counts = collections.Counter(), collections.Counter()
+        return made
+
+    first, begun = collector("key"), tmp_path / "part.begun"
+    first.records, first.counts[3, "float32", "inplace"] = [{"entry": "add"}], 2
+    first.save(begun, 7)
+    again = collector("key")
+    assert again.load(begun) == 7 and again.records == first.records and again.counts == first.counts
+    other = collector("another")
+    assert other.load(begun) == 0 and other.records == [] and not other.counts
+    begun.write_text(begun.read_text()[:-3])
+    assert collector("key").load(begun) == 0
+
+
+def test_who_is_asked_again(tmp_path, monkeypatch):
+    """A program that took too long is not tried twice; one that killed the compiler is, alone; large ones first."""
+    asked = []
+
+    class Child:
+        def __init__(self, topology):
+            self.why, self.is_late = "why", False
+
+        def ask(self, path, limit):
+            asked.append(pathlib.Path(path).stem)
+            self.is_late = "late" in path
+            return None if "late" in path or "dies" in path else {"status": "compiles"}
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(compilers, "Child", Child)
+    paths = [tmp_path / name for name in ("a", "late", "b", "dies", "c", "large")]
+    for number, path in enumerate(paths):
+        path.write_text("x" * (compilers.LARGE + 1 if path.stem == "large" else 100 - number))
+    answers = compilers.compile_all(paths, "v5e:1x1", jobs=1)
+    assert asked == ["large", "a", "late", "b", "dies", "dies", "c"]
+    assert [answers[str(p)]["status"] for p in paths] == ["compiles", "died"] * 2 + ["compiles"] * 2
+    assert compilers.compile_all(paths, "v5e:1x1", jobs=1, until=0) == {} and len(asked) == 7
 
 
 def test_in_place_programs_donate_what_they_read():
@@ -297,3 +406,26 @@ print("same")
 def test_lowerings_of_float32_hold_no_float64(recorder):
     """Tables of weights and Python numbers are float32 constants: a TPU has no float64."""
     assert "same" in run(FLOAT32_ONLY, recorder)
+
+
+TRAINING = """
+import torch, torch_tpu
+torch.manual_seed(0)
+model = torch.nn.Sequential(torch.nn.Linear(5, 6), torch.nn.ReLU(), torch.nn.Linear(6, 3))
+other = torch.nn.Sequential(torch.nn.Linear(5, 6), torch.nn.ReLU(), torch.nn.Linear(6, 3))
+other.load_state_dict(model.state_dict())
+model.to("tpu")
+x = torch.rand(4, 5)
+torch.compile(model, backend="tpu")(x.to("tpu")).sum().backward()
+other(x).sum().backward()
+for a, b in zip(model.parameters(), other.parameters()):
+    torch.testing.assert_close(a.grad.cpu(), b.grad)
+print("same")
+"""
+
+
+def test_a_training_step_compiles_two_graphs(recorder, tmp_path):
+    """Views among the inputs of the backward graph are in its only program: none is compiled for dense inputs."""
+    assert "same" in run(TRAINING, {**recorder, "TT_RECORDER_DIR": str(tmp_path)})
+    texts = [p.read_text() for p in tmp_path.glob("*.mlir")]
+    assert sum("stablehlo.dot_general" in t for t in texts) == 2
