@@ -3,8 +3,8 @@
 // Invariants:
 //  P1 tt_pool_run returns when every index has been run exactly once; its writes are visible to the caller;
 //  P2 nested calls run inline on the thread that makes them; workers never take locks of other modules;
-//  P3 workers spin at most 20 us and only while no more runnable workers than CPUs exist, then sleep;
-//     an idle pool uses no CPU;
+//  P3 threads poll at most 1 ms, after 20 us yielding their CPU between looks, and only while no more workers
+//     than CPUs exist, then sleep; an idle pool uses no CPU;
 //  P4 results never depend on the thread count: callers split work by shape alone;
 //  P5 after fork the child runs everything inline;
 //  P6 a job runs on at most as many threads as the limit of the thread that calls it;
