@@ -481,7 +481,7 @@ static void few_run(const plan_t* p, char* slot, item_t item, int64_t n0) {
   // columns: all of k for a few columns, so that memory is read in long runs; rows: all columns for a chunk
   // of k
   const bool rows = g->b_cs == 1;
-  const int64_t width = rows ? cols : 32;
+  const int64_t width = rows ? cols : 16;
   for (int64_t j = 0; j < cols; j += width) {
     for (int64_t k = 0; k < g->k; k += p->kc) {
       (rows ? p->source->few_rows : p->source->few_columns)(

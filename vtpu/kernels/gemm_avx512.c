@@ -55,7 +55,7 @@ static inline float bf16_get(const uint16_t* p) {
   __m512 r[16];                                                                                \
   _Pragma("GCC unroll 16") for (int64_t x = 0; x < 16; ++x) {                                  \
     r[x] = _mm512_loadu_ps((at) + x * ls);                                                     \
-    PREFETCH((at) + x * ls + 256);                                                             \
+    PREFETCH((at) + x * ls + ahead);                                                           \
   }                                                                                            \
   transpose_f32(r);                                                                            \
   _Pragma("GCC unroll 16") for (int64_t x = 0; x < 16; ++x) {                                  \

@@ -127,6 +127,7 @@ static inline __attribute__((always_inline)) void SOURCE(few_rows_of)(const int 
   }
   for (; k < depth; ++k) SOURCE(few_pass)(f, 1, few + k * f, l + k * ls, ls, n, acc, acc_stride, false);
 }
+#define AHEAD_BYTES 32768
 #ifndef COLUMN_BLOCK
 // W columns over W of k: sum[m] += few[k, m] * L[k, columns], k in order.
 #define COLUMN_BLOCK_STEPS W
@@ -134,7 +135,7 @@ static inline __attribute__((always_inline)) void SOURCE(few_rows_of)(const int 
   V r[W];                                                        \
   _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) {     \
     r[x] = S_LOAD((at) + x * ls);                                \
-    PREFETCH((at) + x * ls + 512 / (int64_t)sizeof(S));          \
+    PREFETCH((at) + x * ls + ahead);                             \
   }                                                              \
   V_TRANSPOSE(r);                                                \
   _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) {     \
@@ -146,6 +147,10 @@ static inline
     __attribute__((always_inline)) void SOURCE(few_columns_of)(const int f, const T* few, const S* l,
                                                                int64_t ls, int64_t depth, int64_t n, T* acc,
                                                                int64_t acc_stride, bool add) {
+  // What is asked for ahead: the same place of the next W columns, so that short ones have no unasked beginnings,
+  // or 512 bytes on in columns so long that the caches would lose it. SmolLM2's weights in bf16, from memory:
+  // 8.2 -> 12.5 GB/s on one thread.
+  const int64_t next = W * ls, ahead = next * (int64_t)sizeof(S) <= AHEAD_BYTES ? next : 512 / (int64_t)sizeof(S);
   for (int64_t j = 0; j < n; j += W) {
     const int64_t lanes = TT_MIN(n - j, (int64_t)W);
     V sum[TT_GEMM_MAX_FEW];
@@ -194,5 +199,6 @@ static void SOURCE(few_columns)(int64_t f, const void* few, const void* l, int64
 #undef FEW_CASES
 #undef FEW_ROWS
 #undef FEW_COLUMNS
+#undef AHEAD_BYTES
 #undef COLUMN_BLOCK
 #undef COLUMN_BLOCK_STEPS
