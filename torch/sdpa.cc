@@ -50,15 +50,22 @@ bool mask_fits(const at::Tensor& mask, const at::Tensor& query, const at::Tensor
   return true;
 }
 
+// Grouped heads only where they are asked for: torch's own path says what else is wrong.
+bool heads_fit(const at::Tensor& query, const at::Tensor& key, bool enable_gqa) {
+  const c10::SymInt heads = query.sym_size(1), groups = key.sym_size(1);
+  if (heads == groups) return true;
+  return enable_gqa && groups > 0 && heads % groups == 0;
+}
+
 int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                const std::optional<at::Tensor>& mask, double dropout, bool /*causal*/,
-               std::optional<double> /*scale*/, bool /*enable_gqa*/) {
+               std::optional<double> /*scale*/, bool enable_gqa) {
   const auto type = query.scalar_type();
   const bool fused =
       has_fused() && at::globalContext().userEnabledOverrideableSDP() && query.dim() == 4 &&
       key.dim() == 4 && value.dim() == 4 && key.scalar_type() == type &&
       value.scalar_type() == type && c10::isFloatingType(type) && dropout == 0.0 &&
-      query.sym_size(1) == key.sym_size(1) && key.sym_size(1) == value.sym_size(1) &&
+      heads_fit(query, key, enable_gqa) && key.sym_size(1) == value.sym_size(1) &&
       query.sym_size(0) == key.sym_size(0) && !query.is_nested() && fits(query, key, value, mask) &&
       query.sym_size(3) == key.sym_size(3) && key.sym_size(2) == value.sym_size(2) &&
       query.device() == key.device() && query.device() == value.device() &&
