@@ -54,6 +54,7 @@ def test_exit_with_work_in_flight(python):
 def test_interrupt(python):
     code = """
 import os, signal, threading, time, torch
+signal.signal(signal.SIGINT, signal.default_int_handler)   # a background job of a script starts with it ignored
 x = torch.ones(256, 256, device="tpu")
 threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
 try:
