@@ -4,6 +4,11 @@
 //   steps of k ahead B is asked for, 0: not at all. Two vectors a row: NR = 2 W.
 // Every accumulator is one chain of FMAs over k; see gemm.h.
 
+#ifndef TT_GEMM_STEPS_A_ROW
+#define TT_GEMM_STEPS_A_ROW
+enum { kStepsARow = 16 };
+#endif
+
 static inline __attribute__((always_inline)) void NAME(finish)(V (*acc)[2], T* c, int64_t c_rs,
                                                                const int rows, const int vectors,
                                                                int64_t cols, bool accumulate) {
@@ -26,17 +31,13 @@ static inline __attribute__((always_inline)) void NAME(finish)(V (*acc)[2], T* c
   }
 }
 
-static inline __attribute__((always_inline)) void NAME(tile)(int64_t k, const T* a, int64_t a_rs,
-                                                             int64_t a_cs, const T* b, int64_t b_rs, T* c,
-                                                             int64_t c_rs, const int rows, const int vectors,
-                                                             int64_t cols, bool accumulate, const bool part) {
-  V acc[MR][2];
-  const int64_t last = cols - (vectors - 1) * W;
-  _Pragma("GCC unroll 16") for (int i = 0; i < rows; ++i) {
-    __builtin_prefetch(c + i * c_rs, 1);
-    if (vectors == 2) __builtin_prefetch(c + i * c_rs + W, 1);
-    _Pragma("GCC unroll 2") for (int j = 0; j < vectors; ++j) acc[i][j] = V_ZERO();
-  }
+// `k` steps; a and b move on.
+static inline __attribute__((always_inline)) void NAME(steps)(V (*acc)[2], int64_t k, const T** a_at,
+                                                              int64_t a_rs, int64_t a_cs, const T** b_at,
+                                                              int64_t b_rs, const int rows,
+                                                              const int vectors, int64_t last,
+                                                              const bool part) {
+  const T *a = *a_at, *b = *b_at;
   // rows past the seventh from a second base, so that row addresses need few registers
   const T* a7 = a + 7 * a_rs;
   _Pragma("GCC unroll 2") for (; k > 0; --k) {  // one step a turn lets the counters take FMA slots
@@ -44,6 +45,7 @@ static inline __attribute__((always_inline)) void NAME(tile)(int64_t k, const T*
     x[0] = vectors == 1 && part ? V_LOAD_PART(b, last) : V_LOAD(b);
     if (vectors == 2) x[1] = part ? V_LOAD_PART(b + W, last) : V_LOAD(b + W);
     if (PREFETCH_STEPS > 0 && !part) {
+      PREFETCH(a + PREFETCH_STEPS * a_cs);
       PREFETCH(b + PREFETCH_STEPS * b_rs);
       if (vectors == 2) PREFETCH(b + PREFETCH_STEPS * b_rs + W);
     }
@@ -55,6 +57,26 @@ static inline __attribute__((always_inline)) void NAME(tile)(int64_t k, const T*
     a7 += a_cs;
     b += b_rs;
   }
+  *a_at = a;
+  *b_at = b;
+}
+
+static inline __attribute__((always_inline)) void NAME(tile)(int64_t k, const T* a, int64_t a_rs,
+                                                             int64_t a_cs, const T* b, int64_t b_rs, T* c,
+                                                             int64_t c_rs, const int rows, const int vectors,
+                                                             int64_t cols, bool accumulate, const bool part) {
+  V acc[MR][2];
+  const int64_t last = cols - (vectors - 1) * W;
+  _Pragma("GCC unroll 16") for (int i = 0; i < rows; ++i) {
+    _Pragma("GCC unroll 2") for (int j = 0; j < vectors; ++j) acc[i][j] = V_ZERO();
+  }
+  // C's rows are asked for one by one while sums are built: all at once hold up B's lines
+  for (int i = 0; i < rows && k > 0; ++i, k -= kStepsARow) {
+    __builtin_prefetch(c + i * c_rs, 1);
+    if (vectors == 2) __builtin_prefetch(c + i * c_rs + W, 1);
+    NAME(steps)(acc, TT_MIN(k, (int64_t)kStepsARow), &a, a_rs, a_cs, &b, b_rs, rows, vectors, last, part);
+  }
+  NAME(steps)(acc, k, &a, a_rs, a_cs, &b, b_rs, rows, vectors, last, part);
   NAME(finish)(acc, c, c_rs, rows, vectors, cols, accumulate);
 }
 
