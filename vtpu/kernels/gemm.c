@@ -351,26 +351,30 @@ static void load_c(const plan_t* p, const char* c, int64_t rows, int64_t cols, c
   }
 }
 
-static void pack_b(const plan_t* p, const char* b, int64_t depth, int64_t cols, char* out) {
-  const tt_gemm_t* g = &p->g;
-  const int64_t nr = p->kernel->nr, eb = (int64_t)p->element_bytes, ab = (int64_t)p->acc_bytes;
-  // rows in memory: a few of them at a time over all panels, so that whole rows are read
-  const int64_t step = g->b_cs == 1 ? 16 : depth;
-  for (int64_t k = 0; k < depth; k += step) {
-    const int64_t rows = TT_MIN(depth - k, step);
-    for (int64_t j = 0; j < cols; j += nr) {
-      p->source->pack(out + (j * depth + k * nr) * ab, nr, b + (j * g->b_cs + k * g->b_rs) * eb, g->b_cs,
-                      g->b_rs, TT_MIN(cols - j, nr), rows);
-    }
-  }
+// An operand as the kernel takes it: panels of `width` of its `size` rows (A) or columns (B), all of k each.
+typedef struct side_s {
+  const char* data;
+  int64_t size, width, ws, ks;  // strides in elements: to the next row or column, to the next k
+} side_t;
+static side_t side_a(const plan_t* p, const char* data) {
+  return (side_t){data, p->g.m, p->kernel->mr, p->g.a_rs, p->g.a_cs};
 }
-
-static void pack_a(const plan_t* p, const char* a, int64_t depth, int64_t rows, char* out) {
-  const tt_gemm_t* g = &p->g;
-  const int64_t mr = p->kernel->mr, eb = (int64_t)p->element_bytes, ab = (int64_t)p->acc_bytes;
-  for (int64_t i = 0; i < rows; i += mr) {
-    p->source->pack(out + i * depth * ab, mr, a + i * g->a_rs * eb, g->a_rs, g->a_cs, TT_MIN(mr, rows - i),
-                    depth);
+static side_t side_b(const plan_t* p, const char* data) {
+  return (side_t){data, p->g.n, p->kernel->nr, p->g.b_cs, p->g.b_rs};
+}
+// Rows or columns first..first + count of `depth` of k from k0 on, to panels at `out`.
+static void pack(const plan_t* p, const side_t* x, int64_t first, int64_t count, int64_t k0, int64_t depth,
+                 char* out) {
+  const int64_t eb = (int64_t)p->element_bytes, ab = (int64_t)p->acc_bytes;
+  const char* from = x->data + (first * x->ws + k0 * x->ks) * eb;
+  // adjacent in memory: a few k at a time over all panels, so that memory is read in long runs
+  const int64_t step = x->ws == 1 ? 16 : depth;
+  for (int64_t k = 0; k < depth; k += step) {
+    const int64_t steps = TT_MIN(depth - k, step);
+    for (int64_t i = 0; i < count; i += x->width) {
+      p->source->pack(out + (i * depth + k * x->width) * ab, x->width, from + (i * x->ws + k * x->ks) * eb,
+                      x->ws, x->ks, TT_MIN(count - i, x->width), steps);
+    }
   }
 }
 
@@ -400,15 +404,14 @@ static void add_chunk(int32_t* sums, const float* x, int64_t stride, int64_t row
 static void tile_run(const plan_t* p, const char* shared, char* slot, item_t item, int64_t m0, int64_t n0) {
   const tt_gemm_t* g = &p->g;
   const tt_gemm_kernel_t* kernel = p->kernel;
-  const int64_t mr = kernel->mr, nr = kernel->nr, eb = (int64_t)p->element_bytes, ab = (int64_t)p->acc_bytes;
+  const int64_t mr = kernel->mr, nr = kernel->nr, ab = (int64_t)p->acc_bytes;
   const int64_t rows = TT_MIN(p->tm, g->m - m0), cols = TT_MIN(p->tn, g->n - n0);
   char* final_c = item.c + (m0 * g->c_rs + n0 * g->c_cs) * (int64_t)p->c_bytes;
   char* c = p->buffered ? slot + p->c_at : final_c;
   const int64_t c_rs = p->buffered ? p->tn : g->c_rs;
   char* sums = p->bytes ? c + tt_align_up((size_t)(p->tm * p->tn) * p->acc_bytes, 64) : c;
   if (p->buffered && g->accumulate) load_c(p, final_c, rows, cols, sums, c_rs);
-  const char* a = item.a + m0 * g->a_rs * eb;
-  const char* b = item.b + n0 * g->b_cs * eb;
+  const side_t a = side_a(p, item.a), b = side_b(p, item.b);
   const char* shared_a = shared + p->shared_a_at;
   const int64_t mc = TT_MIN(p->tm, kMcPanels * mr);
   for (int64_t k = 0; k < TT_MAX(g->k, 1); k += p->kc) {
@@ -416,14 +419,14 @@ static void tile_run(const plan_t* p, const char* shared, char* slot, item_t ite
     const bool add = !p->bytes && (k > 0 || g->accumulate);
     const char* packed_b = shared + (k * round_up(g->n, nr) + n0 * depth) * ab;
     if (!p->shared) {
-      pack_b(p, b + k * g->b_rs * eb, depth, cols, slot + p->b_at);
+      pack(p, &b, n0, cols, k, depth, slot + p->b_at);
       packed_b = slot + p->b_at;
     }
     for (int64_t i0 = 0; i0 < rows; i0 += mc) {
       const int64_t block = TT_MIN(mc, rows - i0);
       const char* packed_a = shared_a + (k * round_up(g->m, mr) + (m0 + i0) * depth) * ab;
       if (!p->shared_a) {
-        pack_a(p, a + (i0 * g->a_rs + k * g->a_cs) * eb, depth, block, slot + p->a_at);
+        pack(p, &a, m0 + i0, block, k, depth, slot + p->a_at);
         packed_a = slot + p->a_at;
       }
       for (int64_t j0 = 0; j0 < cols; j0 += kBlockN) {
@@ -525,29 +528,27 @@ static void few_merge(void* self, size_t slot, size_t strip) {
   store_c(p, acc, cols, g->m, cols, final_c);
 }
 
-// One chunk of k and some panels of B (of A), for all tasks.
+// An operand packed by all tasks for all tasks: each one chunk of k and some panels.
 enum { kSharedPanels = 8 };
-static void shared_b_task(void* self, size_t slot, size_t task) {
+typedef struct packing_s {
+  const plan_t* plan;
+  side_t side;
+  char* out;
+} packing_t;
+static void shared_task(void* self, size_t slot, size_t task) {
   (void)slot;
-  run_t* r = self;
-  const plan_t* p = &r->plan;
-  const tt_gemm_t* g = &p->g;
-  const int64_t nr = p->kernel->nr, eb = (int64_t)p->element_bytes, chunks = ceil_div(g->k, p->kc);
-  const int64_t k = (int64_t)task % chunks * p->kc, n = (int64_t)task / chunks * kSharedPanels * nr,
-                depth = TT_MIN(g->k - k, p->kc);
-  pack_b(p, (const char*)g->b + (k * g->b_rs + n * g->b_cs) * eb, depth, TT_MIN(kSharedPanels * nr, g->n - n),
-         r->scratch + (k * round_up(g->n, nr) + n * depth) * (int64_t)p->acc_bytes);
+  const packing_t* x = self;
+  const plan_t* p = x->plan;
+  const int64_t chunks = ceil_div(p->g.k, p->kc), many = kSharedPanels * x->side.width;
+  const int64_t k = (int64_t)task % chunks * p->kc, first = (int64_t)task / chunks * many,
+                depth = TT_MIN(p->g.k - k, p->kc);
+  pack(p, &x->side, first, TT_MIN(many, x->side.size - first), k, depth,
+       x->out + (k * round_up(x->side.size, x->side.width) + first * depth) * (int64_t)p->acc_bytes);
 }
-static void shared_a_task(void* self, size_t slot, size_t task) {
-  (void)slot;
-  run_t* r = self;
-  const plan_t* p = &r->plan;
-  const tt_gemm_t* g = &p->g;
-  const int64_t mr = p->kernel->mr, eb = (int64_t)p->element_bytes, chunks = ceil_div(g->k, p->kc);
-  const int64_t k = (int64_t)task % chunks * p->kc, m = (int64_t)task / chunks * kSharedPanels * mr,
-                depth = TT_MIN(g->k - k, p->kc);
-  pack_a(p, (const char*)g->a + (m * g->a_rs + k * g->a_cs) * eb, depth, TT_MIN(kSharedPanels * mr, g->m - m),
-         r->scratch + p->shared_a_at + (k * round_up(g->m, mr) + m * depth) * (int64_t)p->acc_bytes);
+static void pack_shared(tt_pool_t* pool, const plan_t* p, side_t side, char* out) {
+  packing_t x = {p, side, out};
+  const int64_t tasks = ceil_div(p->g.k, p->kc) * ceil_div(side.size, kSharedPanels * side.width);
+  tt_gemm_tasks(pool, (size_t)tasks, shared_task, &x);
 }
 
 static void task_run(void* self, size_t slot_index, size_t task) {
@@ -614,15 +615,8 @@ void tt_gemm_run(tt_pool_t* pool, const tt_gemm_t* g, void* scratch) {
   if (own->epilogue && !r.plan.few && own->c_cs == 1) own->epilogue->taken = true;
   else own->epilogue = NULL;
   if (r.plan.serial) pool = NULL;
-  const int64_t chunks = ceil_div(own->k, r.plan.kc);
-  if (r.plan.shared) {
-    tt_gemm_tasks(pool, (size_t)(chunks * ceil_div(own->n, kSharedPanels * r.plan.kernel->nr)), shared_b_task,
-                  &r);
-  }
-  if (r.plan.shared_a) {
-    tt_gemm_tasks(pool, (size_t)(chunks * ceil_div(own->m, kSharedPanels * r.plan.kernel->mr)), shared_a_task,
-                  &r);
-  }
+  if (r.plan.shared) pack_shared(pool, &r.plan, side_b(&r.plan, own->b), r.scratch);
+  if (r.plan.shared_a) pack_shared(pool, &r.plan, side_a(&r.plan, own->a), r.scratch + r.plan.shared_a_at);
   tt_gemm_tasks(pool, (size_t)(r.plan.groups * r.plan.m_tiles * r.plan.n_tiles), task_run, &r);
   if (r.plan.parts > 1) tt_gemm_tasks(own->n < 16384 ? NULL : pool, (size_t)r.plan.n_tiles, few_merge, &r);
 }

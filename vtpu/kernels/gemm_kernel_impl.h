@@ -1,7 +1,7 @@
 // The register-tiled kernel for one element type and ISA. Included with
 //   T, V (a vector of W lanes), MR, NAME(x), V_ZERO(), V_LOAD(p), V_STORE(p, v), V_LOAD_PART(p, n),
 //   V_STORE_PART(p, n, v), V_SET1(x), V_FMA(x, y, z), V_ADD(x, y), PREFETCH(p), and PREFETCH_STEPS: how many
-//   steps of k ahead B is asked for, 0: not at all. Two vectors a row: NR = 2 W.
+//   steps of k ahead A and B are asked for, 0: not at all. Two vectors a row: NR = 2 W.
 // Every accumulator is one chain of FMAs over k; see gemm.h.
 
 #ifndef TT_GEMM_STEPS_A_ROW
