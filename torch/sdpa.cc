@@ -19,22 +19,7 @@ bool has_fused() {
   return has;
 }
 
-// Sizes are symbolic: torch.export and Dynamo call this with shapes that they must not fix. Whether the
-// operands fit; what does not fit goes to the composite, whose products and sums say
-// why.
-bool fits(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
-          const std::optional<at::Tensor>& mask) {
-  if (query.sym_size(3) != key.sym_size(3) || key.sym_size(2) != value.sym_size(2)) return false;
-  if (!mask || !mask->defined()) return true;
-  const c10::SymInt scores[4] = {query.sym_size(0), query.sym_size(1), query.sym_size(2),
-                               key.sym_size(2)};
-  if (mask->dim() > 4) return false;
-  for (int64_t d = 0; d < mask->dim(); d++) {
-    const c10::SymInt size = mask->sym_size(mask->dim() - 1 - d);
-    if (size != 1 && size != scores[3 - d]) return false;
-  }
-  return true;
-}
+// Sizes are symbolic: torch.export and Dynamo call this with shapes that they must not fix.
 
 // Anything but a broadcast of the scores' shape goes to torch's own path, which has the error
 // messages.
@@ -66,7 +51,7 @@ int64_t choose(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
       key.dim() == 4 && value.dim() == 4 && key.scalar_type() == type &&
       value.scalar_type() == type && c10::isFloatingType(type) && dropout == 0.0 &&
       heads_fit(query, key, enable_gqa) && key.sym_size(1) == value.sym_size(1) &&
-      query.sym_size(0) == key.sym_size(0) && !query.is_nested() && fits(query, key, value, mask) &&
+      query.sym_size(0) == key.sym_size(0) && !query.is_nested() &&
       query.sym_size(3) == key.sym_size(3) && key.sym_size(2) == value.sym_size(2) &&
       query.device() == key.device() && query.device() == value.device() &&
       !(mask && mask->defined() &&
