@@ -89,7 +89,9 @@ class Collector:
         torch.zeros(1, device="tpu")
         self.recorder = ctypes.CDLL(options.recorder)
         self.stats = torch.tpu.compile_stats
-        self.records, self.notes, self.counts = [], collections.Counter(), collections.Counter()
+        self.records, self.notes = [], collections.Counter()
+        # Records with programs by entry, dtype and variant, and those that a run of one sample has of them.
+        self.counts, self.firsts = collections.Counter(), collections.Counter()
         self.dtype, self.where = "", ""
 
     def wants(self, entry, variant):
@@ -126,13 +128,16 @@ class Collector:
         found = (self.find(line.split(": ")[0]) for line in text.splitlines())
         return {entry for entry in found if entry is not None}
 
-    def record(self, entry, variant, call, reads_base=None, written_bytes=0):
+    def record(self, entry, variant, call, reads_base=None, written_bytes=0, first=None):
         """Runs call(); one record of what was compiled for it or why we refuse it. Raises what call raised.
 
         `reads_base` (in-place calls): asks whether the result depends on what the target held before; only
         then must its parameter be donated. `written_bytes` (steps): of the tensors that the call updates.
+        `first`: whether a run of one sample records the call too; by default, as its counts of the entry say.
 
         Kernels of ours that torch's own op calls get a record each; `entry` is None for such an op."""
+        if first is None:
+            first = not self.firsts[entry, self.dtype, variant]
         self.core.tt_compile_cache_clear()
         begin = self.recorder.tt_recorder_count()
         refused, done = None, False
@@ -153,13 +158,16 @@ class Collector:
             )
             reads = reads_base() if done and programs and reads_base else None
             for each in ({entry} - {None} if programs or refused else set()) | others:
+                is_first = first and (each == entry or not self.firsts[each, self.dtype, "functional"])
                 self.counts[each, self.dtype, variant] += bool(programs)
+                self.firsts[each, self.dtype, variant] += is_first and bool(programs)
                 self.records.append(
                     {
                         "entry": each if isinstance(each, str) else self.names[each]["name"],
                         "dtype": self.dtype,
                         "variant": variant,
                         "where": self.where,
+                        "first": is_first,
                         "programs": programs,
                         "refused": refused if each == entry else None,
                         "reads_base": reads if each == entry else None,
@@ -182,12 +190,13 @@ class Collector:
             return
         record = {"entry": f"growing {name}", "dtype": self.dtype, "variant": variant, "where": self.where}
         record |= {"programs": programs, "refused": refused, "rounded": rounded, "reads_base": None}
-        self.records.append(record | {"written_bytes": 0})
+        self.records.append(record | {"written_bytes": 0, "first": True})
 
     # ---- what was done, for a process that goes on ----
     def save(self, path, done):
         state = {"key": self.options.key, "done": done, "entries": self.names, "records": self.records}
         state |= {"notes": self.notes, "counts": [[*name, n] for name, n in self.counts.items()]}
+        state |= {"firsts": [[*name, n] for name, n in self.firsts.items()]}
         part = path.with_suffix(f".{os.getpid()}")
         part.write_text(json.dumps(state))
         part.rename(path)
@@ -202,6 +211,7 @@ class Collector:
             return 0
         self.records, self.notes = state["records"], collections.Counter(state["notes"])
         self.counts.update({tuple(name): n for *name, n in state["counts"]})
+        self.firsts.update({tuple(name): n for *name, n in state["firsts"]})
         return state["done"]
 
 
@@ -333,10 +343,13 @@ def make_mode(collector):
 
         def visit(self, entry, name, func, args, kwargs):
             if entry is None:  # torch's own, above kernels of ours
-                if collector.counts[name, collector.dtype] >= collector.options.samples:
+                before = collector.counts[name, collector.dtype]
+                if before >= collector.options.samples:
                     return func(*args, **kwargs)
                 collector.counts[name, collector.dtype] += 1
-                return collector.record(None, "functional", lambda: func(*args, **kwargs))
+                return collector.record(
+                    None, "functional", lambda: func(*args, **kwargs), first=before == 0
+                )
             row = collector.names[entry]
             if row["flags"] & GRAPH_ONLY:
                 if collector.wants(entry, "graph"):

@@ -3,6 +3,7 @@
 import collections
 import pathlib
 import re
+import typing
 
 from samples import NO_PROGRAM
 
@@ -24,6 +25,19 @@ FIGURES = ("arguments", "outputs", "alias_bytes", "temporaries", "code")
 # Rows that are no entries of the table of ATen ops.
 WHOLE = ("model ", "optimizer ")
 GROWING = "growing "
+ALONE = "## Reached by the long run alone"
+
+
+class Cell(typing.NamedTuple):
+    """One entry on one generation."""
+
+    compiles: list  # dtypes
+    refused: dict  # dtype -> reason, by us
+    faults: list = []  # (dtype, libtpu's reason)
+    unanswered: dict = {}  # dtype -> how libtpu ended, or the limit that it passed
+
+
+NOTHING = Cell([], {})
 
 
 def plain(reason):
@@ -33,8 +47,8 @@ def plain(reason):
 
 
 def cell_of(records, reports):
-    """(compiling dtypes, {dtype: reason of our refusal}, faults) of one entry."""
-    compiles, refused, faults = [], {}, []
+    """The cell of one entry."""
+    compiles, refused, faults, unanswered = cell = Cell([], {}, [], {})
     by_dtype = collections.defaultdict(list)
     for record in records:
         by_dtype[record["dtype"]].append(record)
@@ -43,29 +57,33 @@ def cell_of(records, reports):
             continue
         programs = [p for r in by_dtype[dtype] for p in r["programs"]]
         bad = [reports[p] for p in programs if reports[p]["status"] != "compiles"]
-        if bad:
-            faults.append((dtype, bad[0]["reason"]))
+        wrong = [b for b in bad if b["status"] != "died"]
+        if wrong:
+            faults.append((dtype, wrong[0]["reason"]))
+        elif bad:
+            unanswered[dtype] = f"libtpu: {bad[0]['reason']}"
         elif programs:
             compiles.append(dtype)
         else:
             refused[dtype] = plain(next(r["refused"] for r in by_dtype[dtype] if r["refused"]))
-    return compiles, refused, faults
+    return cell
 
 
-def cell_text(compiles, refused, faults, notes):
-    parts = [" ".join(SHORT[d] for d in compiles)] if compiles else []
-    for reason in dict.fromkeys(refused.values()):
-        number = notes.setdefault(reason, len(notes) + 1)
-        parts.append(
-            "refused: " + " ".join(SHORT[d] for d, r in refused.items() if r == reason) + f" [{number}]"
-        )
-    parts += [f"**libtpu refuses {SHORT[d]}**" for d, _ in faults]
+def cell_text(cell, notes):
+    parts = [" ".join(SHORT[d] for d in cell.compiles)] if cell.compiles else []
+    for word, reasons in (("refused", cell.refused), ("no answer", cell.unanswered)):
+        for reason in dict.fromkeys(reasons.values()):
+            number = notes.setdefault(reason, len(notes) + 1)
+            dtypes = " ".join(SHORT[d] for d, r in reasons.items() if r == reason)
+            parts.append(f"{word}: {dtypes} [{number}]")
+    parts += [f"**libtpu refuses {SHORT[d]}**" for d, _ in cell.faults]
     return "; ".join(parts)
 
 
 def dtypes_of(text):
     """The dtypes that compile, of one cell."""
-    return set(text.split(";")[0].split()) if text and not text.startswith(("refused", "**")) else set()
+    first = text.split(";")[0]
+    return set() if ":" in first or "**" in first else set(first.split())
 
 
 def kept():
@@ -92,23 +110,72 @@ def read():
     return {at: dtypes_of(text) for at, text in kept()[0].items()}
 
 
-def drops(before, generation, results, tried=lambda name: True):
-    """What compiled by the checked-in table and does not now; `tried` tells which rows the run would make."""
+def read_unanswered():
+    """(entry, generation) -> dtypes to which libtpu has no answer, from the checked-in table."""
+    found = {}
+    for at, text in kept()[0].items():
+        found[at] = {d for part in re.findall(r"no answer: ([^;\[]*)", text) for d in part.split()}
+    return found
+
+
+def read_alone():
+    """entry -> dtypes that only samples of the long run reach, from the checked-in list."""
+    text = DOCUMENT.read_text() if DOCUMENT.exists() else ""
+    section = text.partition(f"\n{ALONE}\n")[2].partition("\n## ")[0]
+    return {name: set(dtypes.split()) for name, dtypes in re.findall(r"^- `(.*)`: (.*)$", section, re.M)}
+
+
+def alone(before, records, is_long):
+    """The list anew, after a run with these records: what the run cannot tell of stays as it is `before`."""
+    every, first = collections.defaultdict(set), collections.defaultdict(set)
+    for record in records:
+        if record["programs"]:
+            every[record["entry"]].add(SHORT[record["dtype"]])
+            if record["first"]:
+                first[record["entry"]].add(SHORT[record["dtype"]])
+    found = {
+        name: (every[name] if name in every and is_long else before.get(name, set())) - first[name]
+        for name in {*before, *every}
+    }
+    return {name: dtypes for name, dtypes in found.items() if dtypes}
+
+
+def drops(before, generation, results, tried=lambda name: True, spared=None):
+    """What compiled by the checked-in table and does not now; `tried` tells which rows the run would make, `spared`
+    which dtypes of an entry it need not reach (the normal run: read_alone)."""
     lost = []
     for (name, where), dtypes in before.items():
-        now = {SHORT[d] for d in results.get(name, ([], {}, []))[0]}
-        if where == generation and dtypes - now and tried(name):
-            lost.append(
-                f"{generation}: {name} compiled for {' '.join(sorted(dtypes - now))} and does not now"
-            )
+        now = {SHORT[d] for d in results.get(name, NOTHING).compiles}
+        gone = dtypes - now - (spared or {}).get(name, set())
+        if where == generation and gone and tried(name):
+            lost.append(f"{generation}: {name} compiled for {' '.join(sorted(gone))} and does not now")
     return lost
 
 
+def with_alone(cell, text, dtypes):
+    """The cell with those of `dtypes` that compile by the document's `text` and that the run did not reach."""
+    stay = {d for d in SHORT if SHORT[d] in dtypes & dtypes_of(text)}
+    stay -= {*(d for d, _ in cell.faults), *cell.unanswered}
+    return cell._replace(
+        compiles=[d for d in SHORT if d in stay | set(cell.compiles)],
+        refused={d: reason for d, reason in cell.refused.items() if d not in stay},
+    )
+
+
 def write(
-    version, results, figures, unreached, unread, names=None, adding=False, tried=lambda name, generation: True
+    version,
+    results,
+    figures,
+    unreached,
+    unread,
+    names=None,
+    adding=False,
+    tried=lambda name, generation: True,
+    only_long=None,
 ):
     """`names`: of the table's entries (None: all); `adding`: cells of the document stay, as do those that the run
-    does not make (`tried`)."""
+    does not make (`tried`), and dtypes that only the long run reaches (`only_long`, see alone)."""
+    only_long = read_alone() if only_long is None else only_long
     cells, notes, figure_lines = kept()
     known = {g for _, g in cells}
     generations = [g for g in GENERATIONS if g in results or g in known]
@@ -120,9 +187,11 @@ def write(
         texts = []
         for g in generations:
             stays = (adding and (name, g) in cells) or g not in results or not tried(name, g)
-            texts.append(
-                cells.get((name, g), "") if stays else cell_text(*results[g].get(name, ([], {}, [])), notes)
-            )
+            text = cells.get((name, g), "")
+            if not stays:
+                cell = with_alone(results[g].get(name, NOTHING), text, only_long.get(name, set()))
+                text = cell_text(cell, notes)
+            texts.append(text)
         return f"| `{name}` | " + " | ".join(texts) + " |" if any(texts) else None
 
     def table(chosen):
@@ -137,8 +206,9 @@ def write(
         "compilation only, no numbers ran on a chip. One row an entry of `src/lower/aten*.def`. A dtype in",
         "a cell: every program that eager or a whole graph makes for the samples of that dtype compiles on",
         "that generation. `refused`: our own error, raised before the compiler sees the program, with its",
-        "reason below. float64 and complex128 are refused on every generation by the dtype table of",
-        "`src/ir/target.c` unless `TORCH_TPU_EMULATE_FLOAT64=1`. A dtype that is absent has no sample.",
+        "reason below; `no answer`: libtpu ended, or passed the gate's limit of time. float64 and complex128",
+        "are refused on every generation by the dtype table of `src/ir/target.c` unless",
+        "`TORCH_TPU_EMULATE_FLOAT64=1`. A dtype that is absent has no sample.",
         "",
         *table(
             n for n in every if not n.startswith((*WHOLE, GROWING)) and (names is None or n in names)
@@ -166,6 +236,12 @@ def write(
         "## Entries without a program",
         "",
         *(f"- `{n}`: {NO_PROGRAM.get(n, 'no sample')}" for n in unreached),
+        "",
+        ALONE,
+        "",
+        "Dtypes of entries that no first sample reaches; the normal run does not miss them.",
+        "",
+        *(f"- `{n}`: {' '.join(d for d in SHORT.values() if d in only_long[n])}" for n in sorted(only_long)),
         "",
         "## In place",
         "",

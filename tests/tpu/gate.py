@@ -307,6 +307,19 @@ def call_faults(records):
     return faults
 
 
+def compiler_faults(generation, cells, silent):
+    """What libtpu refuses, and what it has no answer to unless that is so in the document (`silent`)."""
+    faults = []
+    for name, cell in cells.items():
+        faults += [
+            f"{generation}: libtpu refuses {name} of {dtype}: {why[:300]}" for dtype, why in cell.faults
+        ]
+        for dtype, why in cell.unanswered.items():
+            if document.SHORT[dtype] not in silent.get((name, generation), ()):
+                faults.append(f"{generation}: no answer to {name} of {dtype}: {why[:300]}")
+    return faults
+
+
 def alias_faults(records, reports):
     """(compiled programs with donated parameters, what is wrong with them)."""
     checked, faults = 0, []
@@ -321,12 +334,12 @@ def alias_faults(records, reports):
 
 
 def summary(generation, results, programs, reports, checked, lost, left):
-    compiles, refuses, faulty = (sum(bool(cell[i]) for cell in results.values()) for i in range(3))
+    compiles, refuses, faulty, silent = (sum(bool(cell[i]) for cell in results.values()) for i in range(4))
     status = collections.Counter(reports[p]["status"] for p in programs if p in reports)
     return (
         f"{generation}: {len(results)} rows: {compiles} compile, {refuses} have dtypes that we refuse, "
-        f"{faulty} that libtpu refuses, {lost} dropped; {status['compiles']} of {len(programs)} programs compile, "
-        f"{checked} uses of programs with donated parameters"
+        f"{faulty} that libtpu refuses, {silent} that it has no answer to, {lost} dropped; "
+        f"{status['compiles']} of {len(programs)} programs compile, {checked} uses of programs with donated parameters"
         + (f"; {len(left)} rows are left without a verdict" if left else "")
     )
 
@@ -356,7 +369,8 @@ def main():
     chosen = [g for g in options.generations.split(",") if g] or (
         list(GENERATIONS) if options.long else ["v5e"]
     )
-    before, listed = document.read(), set()
+    silent = document.read_unanswered()
+    before, spared, listed = document.read(), document.read_alone(), set()
     if not options.last:
         collect(options)
     entries, records = read_collected(options)
@@ -393,15 +407,14 @@ def main():
         def tried(name, generation=generation):
             return is_tried(options, name) and name not in left.get(generation, ())
 
-        for name, (_, _, faults) in results[generation].items():
-            problems += [
-                f"{generation}: libtpu refuses {name} of {dtype}: {reason[:300]}" for dtype, reason in faults
-            ]
+        problems += compiler_faults(generation, results[generation], silent)
         checked, faults = alias_faults(calls, reports)
         problems += [f"{generation}: {fault}" for fault in faults]
         lost = []
         if not options.ops and not options.add:
-            lost = document.drops(before, generation, results[generation], tried)
+            lost = document.drops(
+                before, generation, results[generation], tried, {} if options.long else spared
+            )
         problems += lost
         if first:
             figures = figures_of([r for r in records if r["entry"] not in left[generation]], reports)
@@ -424,6 +437,7 @@ def main():
             names,
             options.add,
             lambda n, g: is_tried(options, n) and n not in left[g],
+            document.alone(spared, records, options.long),
         )
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = used.ru_utime + used.ru_stime

@@ -16,6 +16,7 @@ import aot  # noqa: E402
 import compilers  # noqa: E402
 import document  # noqa: E402
 import gate  # noqa: E402
+from document import Cell  # noqa: E402
 
 needs_libtpu = pytest.mark.skipif(
     aot.libtpu_path() is None, reason="libtpu is not installed (tools/environment.sh tpu)"
@@ -58,10 +59,10 @@ def test_document_is_read_back(tmp_path, monkeypatch):
     monkeypatch.setattr(document, "DOCUMENT", tmp_path / "table.md")
     results = {
         "v5e": {
-            "add": (["float32", "int64"], {"float16": "why"}, []),
-            "mm": ([], {"float32": "because"}, []),
+            "add": Cell(["float32", "int64"], {"float16": "why"}),
+            "mm": Cell([], {"float32": "because"}),
         },
-        "v6e": {"add": (["float32"], {}, [])},
+        "v6e": {"add": Cell(["float32"], {})},
     }
     document.write("1.2", results, {}, ["lost", "_fused_sdp_choice"], ["fill"])
     assert document.read() == {
@@ -72,7 +73,7 @@ def test_document_is_read_back(tmp_path, monkeypatch):
     }
     before = document.read()
     assert document.drops(before, "v5e", results["v5e"]) == []
-    worse = {"add": (["int64"], {"float32": "broken"}, [])}
+    worse = {"add": Cell(["int64"], {"float32": "broken"})}
     assert document.drops(before, "v5e", worse) == ["v5e: add compiled for f32 and does not now"]
     assert document.drops(before, "v6e", {}) == ["v6e: add compiled for f32 and does not now"]
     text = document.DOCUMENT.read_text()
@@ -84,17 +85,17 @@ def test_what_a_run_did_not_compile_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(document, "DOCUMENT", tmp_path / "table.md")
     figures = {"model a": {"programs": 1, "flops": 2.0, **{k: 3 for k in document.FIGURES}}}
     full = {
-        g: {"add": (["float32"], {"float16": "why"}, []), "mm": (["float32"], {}, [])} for g in ("v5e", "v6e")
+        g: {"add": Cell(["float32"], {"float16": "why"}), "mm": Cell(["float32"], {})} for g in ("v5e", "v6e")
     }
     document.write("1", full, figures, [], [])
     before = document.DOCUMENT.read_text()
-    new = {"v5e": {"add": (["int64"], {}, []), "sub": ([], {"float32": "why", "int32": "new"}, [])}}
+    new = {"v5e": {"add": Cell(["int64"], {}), "sub": Cell([], {"float32": "why", "int32": "new"})}}
     document.write("1", new, {}, [], [], adding=True)  # one entry more, on one generation
     text = document.DOCUMENT.read_text()
     assert "| `sub` | refused: f32 [1]; refused: i32 [2] |  |" in text and "2. new" in text
     kept = [line for line in before.splitlines() if line.startswith(("| `", "| model", "1. "))]
     assert len(kept) == 4 and set(kept) <= set(text.splitlines())
-    document.write("1", {"v5e": {"add": (["int64"], {}, [])}}, {}, [], [], names={"add", "mm"})
+    document.write("1", {"v5e": {"add": Cell(["int64"], {})}}, {}, [], [], names={"add", "mm"})
     assert "| `add` | i64 | f32; refused: f16 [1] |" in document.DOCUMENT.read_text()
     assert document.read()["mm", "v6e"] == {"f32"} and ("sub", "v5e") not in document.read()
 
@@ -102,7 +103,7 @@ def test_what_a_run_did_not_compile_stays(tmp_path, monkeypatch):
 def test_rows_that_a_run_does_not_make(tmp_path, monkeypatch):
     """The normal run neither misses nor overwrites training graphs and the growing cases of the long one."""
     monkeypatch.setattr(document, "DOCUMENT", tmp_path / "table.md")
-    ran = (["float32"], {}, [])
+    ran = Cell(["float32"], {})
     rows = ("add", "model gpt", "model gpt, training", "growing add", "growing dot", "growing decode, step")
     document.write("1", {"v5e": {name: ran for name in rows}}, {}, [], [])
     assert document.read() == {(name, "v5e"): {"f32"} for name in rows}
@@ -123,6 +124,83 @@ def test_rows_that_a_run_does_not_make(tmp_path, monkeypatch):
     results = {"v5e": {name: ran for name in made}}
     document.write("1", results, {}, [], [], tried=lambda name, generation: tried(name))
     assert document.DOCUMENT.read_text() == before
+
+
+def test_what_the_long_run_alone_reaches_is_no_drop(tmp_path, monkeypatch):
+    """A dtype that only a later sample reaches, or that the first samples are refused, is none of the normal run's."""
+    monkeypatch.setattr(document, "DOCUMENT", tmp_path / "table.md")
+
+    def of(dtype, first, programs=("p",), entry="conj"):
+        refused = None if programs else "why"
+        record = {"entry": entry, "dtype": dtype, "first": first, "programs": list(programs)}
+        return record | {"refused": refused}
+
+    def run(records, is_long):
+        reports = {"p": {"status": "compiles"}}
+        cells = {n: document.cell_of([r for r in records if r["entry"] == n], reports) for n in ("conj", "add")}
+        spared = document.read_alone()
+        drops = document.drops(document.read(), "v5e", {**cells}, spared={} if is_long else spared)
+        only = document.alone(spared, records, is_long)
+        document.write("1", {"v5e": cells}, {}, [], [], only_long=only)
+        return drops
+
+    short = [of("complex64", True), of("int32", True, ()), of("float32", True, entry="add")]
+    long = [*short, of("float32", False), of("int32", False), of("float32", False, entry="add")]
+    assert run(long, True) == []
+    before = document.DOCUMENT.read_text()
+    assert document.read_alone() == {"conj": {"f32", "i32"}}
+    assert "| `conj` | f32 i32 c64 |" in before and "- `conj`: f32 i32" in before
+    assert run(short, False) == [] and document.DOCUMENT.read_text() == before
+    assert run(short, True) == ["v5e: conj compiled for f32 i32 and does not now"]  # the long run misses them
+    assert document.read_alone() == {} and "| `conj` | c64; refused: i32 [1] |" in document.DOCUMENT.read_text()
+    run(long, True)
+    lost = ["v5e: conj compiled for c64 and does not now"]
+    assert run([of("float32", True), *short[1:]], False) == lost  # and float32 is reached from now on
+    assert document.read_alone() == {"conj": {"i32"}}
+
+
+def test_programs_that_a_run_of_one_sample_has():
+    """Kernels that torch's own ops call, in the first call of such an op and in the second."""
+    import collect
+
+    class Fake(collect.Collector):
+        def __init__(self, samples):
+            none = type("Nothing", (), {"tt_compile_cache_clear": lambda self: None})()
+            self.core, self.options, self.where = none, argparse.Namespace(samples=samples), ""
+            self.recorder = type("Recorder", (), {"tt_recorder_count": lambda self: 0})()
+            self.torch = argparse.Namespace(tpu=argparse.Namespace(synchronize=lambda: None))
+            self.names = [{"name": "conj"}, {"name": "mul"}]
+            self.records, self.dtype = [], "float32"
+            self.counts, self.firsts = collections.Counter(), collections.Counter()
+            self.take = lambda begin: ["p"]
+
+        def visit(self, entry, kernels, first=None):
+            self.compiled_ops = lambda: kernels
+            self.record(entry, "functional", lambda: None, first=first)
+
+    long = Fake(3)
+    long.visit(None, {1}, first=True)  # an op of torch's own, its first call
+    long.visit(None, {0, 1}, first=False)
+    long.visit(1, {1})
+    found = [(r["entry"], r["first"]) for r in long.records]
+    assert found[0] == ("mul", True) and found[3] == ("mul", False)
+    assert sorted(found[1:3]) == [("conj", False), ("mul", False)]
+    assert document.alone({}, [r | {"dtype": "float32"} for r in long.records], True) == {"conj": {"f32"}}
+
+
+def test_no_answer_is_told_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(document, "DOCUMENT", tmp_path / "table.md")
+    record = {"entry": "model a", "dtype": "float32", "programs": ["p"], "refused": None}
+    cell = document.cell_of([record], {"p": {"status": "died", "reason": "no answer in 9 s of CPU"}})
+    assert cell == Cell([], {}, [], {"float32": "libtpu: no answer in 9 s of CPU"})
+    cells = {"model a": cell}
+    told = ["v5e: no answer to model a of float32: libtpu: no answer in 9 s of CPU"]
+    assert gate.compiler_faults("v5e", cells, document.read_unanswered()) == told
+    document.write("1", {"v5e": cells}, {}, [], [])
+    text = document.DOCUMENT.read_text()
+    assert "| `model a` | no answer: f32 [1] |" in text and "1. libtpu: no answer in 9 s" in text
+    assert gate.compiler_faults("v5e", cells, document.read_unanswered()) == []
+    assert document.read() == {("model a", "v5e"): set()}
 
 
 def test_a_rounded_case_for_each_rule(monkeypatch):
@@ -164,14 +242,16 @@ def test_a_stopped_run_goes_on(tmp_path, monkeypatch):
     def collector(key):
         made = collect.Collector.__new__(collect.Collector)
         made.options, made.names, made.records = argparse.Namespace(key=key), [], []
-        made.notes, made.counts = collections.Counter(), collections.Counter()
+        made.notes, made.counts, made.firsts = (collections.Counter() for _ in range(3))
         return made
 
     first, begun = collector("key"), tmp_path / "part.begun"
     first.records, first.counts[3, "float32", "inplace"] = [{"entry": "add"}], 2
+    first.firsts[3, "float32", "inplace"] = 1
     first.save(begun, 7)
     again = collector("key")
     assert again.load(begun) == 7 and again.records == first.records and again.counts == first.counts
+    assert again.firsts == first.firsts
     other = collector("another")
     assert other.load(begun) == 0 and other.records == [] and not other.counts
     begun.write_text(begun.read_text()[:-3])
