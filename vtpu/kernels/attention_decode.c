@@ -61,10 +61,10 @@ static void part_task(void* self, size_t slot, size_t task) {
     const char* k = tt_attention_at(&a->k, b, hk, key);
     const tt_gemm_source_t* source = source_of(r->gemm, a->k.dtype);
     if (a->k.stride[3] == 1) {
-      source->few_columns(few, q, k, a->k.stride[2], a->d, n, s, kPart, false);
+      source->few_columns(few, q, k, a->k.stride[2], a->d, a->d, n, s, kPart, false);
     } else {  // the same numbers from a dense copy
       tt_attention_load(&a->k, b, hk, key, n, a->d, wide);
-      r->gemm->from_f32.few_columns(few, q, wide, a->d, a->d, n, s, kPart, false);
+      r->gemm->from_f32.few_columns(few, q, wide, a->d, a->d, a->d, n, s, kPart, false);
     }
     float m[kFew], l[kFew];
     tt_attention_rows_t x = {.s = s,

@@ -481,17 +481,13 @@ static void few_run(const plan_t* p, char* slot, item_t item, int64_t n0) {
   char* final_c = item.c + (n0 * g->c_cs) * (int64_t)p->c_bytes;
   if (g->accumulate) load_c(p, final_c, g->m, cols, acc, cols);
   const char *a = few_pack(p, slot + p->a_at, item.a, 0, g->k), *b = item.b + n0 * g->b_cs * eb;
-  // columns: all of k for a few columns, so that memory is read in long runs; rows: all columns for a chunk
-  // of k
-  const bool rows = g->b_cs == 1;
-  const int64_t width = rows ? cols : 16;
-  for (int64_t j = 0; j < cols; j += width) {
+  if (g->b_cs == 1) {
     for (int64_t k = 0; k < g->k; k += p->kc) {
-      (rows ? p->source->few_rows : p->source->few_columns)(
-          p->f, a + k * p->f * ab, b + (k * g->b_rs + j * g->b_cs) * eb, rows ? g->b_rs : g->b_cs,
-          TT_MIN(g->k - k, p->kc), TT_MIN(width, cols - j), acc + j * ab, cols, k > 0 || g->accumulate);
+      p->source->few_rows(p->f, a + k * p->f * ab, b + k * g->b_rs * eb, g->b_rs, TT_MIN(g->k - k, p->kc), cols, acc,
+                          cols, k > 0 || g->accumulate);
     }
-  }
+  } else
+    p->source->few_columns(p->f, a, b, g->b_cs, g->k, p->kc, cols, acc, cols, g->accumulate);
   store_c(p, acc, cols, g->m, cols, final_c);
 }
 // One chunk of k on its own: s_i of gemm.h.

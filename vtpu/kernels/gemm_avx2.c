@@ -25,6 +25,25 @@ static inline __attribute__((always_inline)) void transpose_f32(__m256* r) {
     r[i + 4] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x31);
   }
 }
+// r[k] = the k-th 32 bits of 8 rows of 32 bytes, `step` bytes apart. The exchange of halves is done by loads, which
+// leave the ports for shuffles free.
+static inline __attribute__((always_inline)) void load_transposed(__m256* r, const void* at, int64_t step) {
+  const char *rows[2] = {at, rows[0] + 4 * step};
+  __asm__("" : "+r"(rows[0]), "+r"(rows[1]));  // or GCC keeps 8 addresses
+#define QUAD(i, q) _mm_loadu_ps((const float*)(const void*)(rows[(i) / 4] + (i) % 4 * step + 16 * (q)))
+  _Pragma("GCC unroll 2") for (int q = 0; q < 2; ++q) {
+    __m256 x[4];
+    _Pragma("GCC unroll 4") for (int i = 0; i < 4; ++i) x[i] =
+        _mm256_insertf128_ps(_mm256_castps128_ps256(QUAD(i, q)), QUAD(i + 4, q), 1);
+    const __m256 a = _mm256_unpacklo_ps(x[0], x[1]), b = _mm256_unpackhi_ps(x[0], x[1]);
+    const __m256 c = _mm256_unpacklo_ps(x[2], x[3]), d = _mm256_unpackhi_ps(x[2], x[3]);
+    r[4 * q] = _mm256_shuffle_ps(a, c, 0x44);
+    r[4 * q + 1] = _mm256_shuffle_ps(a, c, 0xee);
+    r[4 * q + 2] = _mm256_shuffle_ps(b, d, 0x44);
+    r[4 * q + 3] = _mm256_shuffle_ps(b, d, 0xee);
+  }
+#undef QUAD
+}
 static inline __attribute__((always_inline)) void transpose_f64(__m256d* r) {
   const __m256d a = _mm256_unpacklo_pd(r[0], r[1]), b = _mm256_unpackhi_pd(r[0], r[1]);
   const __m256d c = _mm256_unpacklo_pd(r[2], r[3]), d = _mm256_unpackhi_pd(r[2], r[3]);
@@ -95,6 +114,9 @@ static inline void store_part_f64(double* p, int64_t n, __m256d v) {
 
 #define S float
 #define SOURCE(x) f32_from_f32_##x
+#define COLUMN_PLACES 2
+#define COLUMN_VECTORS 8
+#define COLUMN_LOAD(r, at) load_transposed(r, at, ls * 4);
 #define S_LOAD(p) V_LOAD(p)
 #define S_LOAD_PART(p, n) V_LOAD_PART(p, n)
 #define S_GET(p) (*(p))
@@ -120,8 +142,18 @@ static inline float bf16_get(const uint16_t* p) {
   memcpy(&x, &bits, 4);
   return x;
 }
+static inline __m256 bf16_even(__m256 x) { return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_castps_si256(x), 16)); }
+static inline __m256 bf16_odd(__m256 x) {
+  return _mm256_castsi256_ps(_mm256_and_si256(_mm256_castps_si256(x), _mm256_set1_epi32(-65536)));
+}
 #define S uint16_t
 #define SOURCE(x) f32_from_bf16_##x
+// Pairs of bf16 are transposed as 32 bits: half the shuffles. Even k are the low halves, odd k the high ones.
+#define COLUMN_PLACES 2
+#define COLUMN_VECTORS 8
+#define COLUMN_LOAD(r, at) load_transposed(r, at, ls * 2);
+#define COLUMN_K 2
+#define COLUMN_EXTRACT(v, i) ((i) == 0 ? bf16_even(v) : bf16_odd(v))
 #define S_LOAD(p) widen_bf16(load16(p))
 #define S_LOAD_PART(p, n) widen_bf16(load16_part(p, n))
 #define S_GET(p) bf16_get(p)

@@ -28,6 +28,9 @@
 
 #define S float
 #define SOURCE(x) f32_from_f32_##x
+#define COLUMN_PLACES 2
+#define COLUMN_VECTORS 8
+#define COLUMN_LOAD(r, at) load_transposed(r, at, ls * 4);
 #define S_LOAD(p) V_LOAD(p)
 #define S_LOAD_PART(p, n) V_LOAD_PART(p, n)
 #define S_GET(p) (*(p))
@@ -47,26 +50,18 @@ static inline float bf16_get(const uint16_t* p) {
   memcpy(&x, &bits, 4);
   return x;
 }
+static inline __m512 bf16_even(__m512 x) { return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_castps_si512(x), 16)); }
+static inline __m512 bf16_odd(__m512 x) {
+  return _mm512_castsi512_ps(_mm512_and_si512(_mm512_castps_si512(x), _mm512_set1_epi32(-65536)));
+}
 #define S uint16_t
 #define SOURCE(x) f32_from_bf16_##x
 // Pairs of bf16 are transposed as 32 bits: half the shuffles. Even k are the low halves, odd k the high ones.
-#define COLUMN_BLOCK_STEPS 32
-#define COLUMN_BLOCK(at, few)                                                                  \
-  __m512 r[16];                                                                                \
-  _Pragma("GCC unroll 16") for (int64_t x = 0; x < 16; ++x) {                                  \
-    r[x] = _mm512_loadu_ps((at) + x * ls);                                                     \
-    PREFETCH((at) + x * ls + ahead);                                                           \
-  }                                                                                            \
-  transpose_f32(r);                                                                            \
-  _Pragma("GCC unroll 16") for (int64_t x = 0; x < 16; ++x) {                                  \
-    const __m512i pair = _mm512_castps_si512(r[x]);                                            \
-    const __m512 even = _mm512_castsi512_ps(_mm512_slli_epi32(pair, 16));                      \
-    const __m512 odd = _mm512_castsi512_ps(_mm512_and_si512(pair, _mm512_set1_epi32(-65536))); \
-    _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) {                                      \
-      sum[m] = _mm512_fmadd_ps(_mm512_set1_ps((few)[2 * x * f + m]), even, sum[m]);            \
-      sum[m] = _mm512_fmadd_ps(_mm512_set1_ps((few)[(2 * x + 1) * f + m]), odd, sum[m]);       \
-    }                                                                                          \
-  }
+#define COLUMN_PLACES 2
+#define COLUMN_VECTORS 8
+#define COLUMN_LOAD(r, at) load_transposed(r, at, ls * 2);
+#define COLUMN_K 2
+#define COLUMN_EXTRACT(v, i) ((i) == 0 ? bf16_even(v) : bf16_odd(v))
 #define S_LOAD(p) widen_bf16(_mm256_loadu_si256((const __m256i*)(const void*)(p)))
 #define S_LOAD_PART(p, n) widen_bf16(_mm256_maskz_loadu_epi16((__mmask16)((1u << (n)) - 1), p))
 #define S_GET(p) bf16_get(p)

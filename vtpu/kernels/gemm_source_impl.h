@@ -127,60 +127,120 @@ static inline __attribute__((always_inline)) void SOURCE(few_rows_of)(const int 
   }
   for (; k < depth; ++k) SOURCE(few_pass)(f, 1, few + k * f, l + k * ls, ls, n, acc, acc_stride, false);
 }
-#define AHEAD_BYTES 32768
-#ifndef COLUMN_BLOCK
-// W columns over W of k: sum[m] += few[k, m] * L[k, columns], k in order.
-#define COLUMN_BLOCK_STEPS W
-#define COLUMN_BLOCK(at, few)                                    \
-  V r[W];                                                        \
-  _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) {     \
-    r[x] = S_LOAD((at) + x * ls);                                \
-    PREFETCH((at) + x * ls + ahead);                             \
-  }                                                              \
-  V_TRANSPOSE(r);                                                \
-  _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x) {     \
-    _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) sum[m] = \
-        V_FMA(V_SET1((few)[x * f + m]), r[x], sum[m]);           \
-  }
+#ifndef COLUMN_LOAD
+// r[x]: the x-th of COLUMN_VECTORS adjacent k of W columns
+#define COLUMN_VECTORS W
+#define COLUMN_LOAD(r, at)                                                                \
+  _Pragma("GCC unroll 16") for (int64_t x = 0; x < W; ++x)(r)[x] = S_LOAD((at) + x * ls); \
+  V_TRANSPOSE(r);
 #endif
-static inline
-    __attribute__((always_inline)) void SOURCE(few_columns_of)(const int f, const T* few, const S* l,
-                                                               int64_t ls, int64_t depth, int64_t n, T* acc,
-                                                               int64_t acc_stride, bool add) {
-  // What is asked for ahead: the same place of the next W columns, so that short ones have no unasked beginnings,
-  // or 512 bytes on in columns so long that the caches would lose it. SmolLM2's weights in bf16, from memory:
-  // 8.2 -> 12.5 GB/s on one thread.
-  const int64_t next = W * ls, ahead = next * (int64_t)sizeof(S) <= AHEAD_BYTES ? next : 512 / (int64_t)sizeof(S);
-  for (int64_t j = 0; j < n; j += W) {
-    const int64_t lanes = TT_MIN(n - j, (int64_t)W);
-    V sum[TT_GEMM_MAX_FEW];
-    _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) sum[m] = V_ZERO();
-    const S* at = l + j * ls;
-    int64_t k = 0;
-    for (; lanes == W && k + COLUMN_BLOCK_STEPS <= depth; k += COLUMN_BLOCK_STEPS) {
-      COLUMN_BLOCK(at + k, few + k * f)
+#ifndef COLUMN_K
+// What one vector holds: this many k, each from its EXTRACT.
+#define COLUMN_K 1
+#define COLUMN_EXTRACT(v, i) (v)
+#endif
+#ifndef COLUMN_PLACES
+#define COLUMN_PLACES 1
+#endif
+// W columns over 64 bytes of k at each of `places` places at[p], whose sums do not depend on one another: a single
+// chain of FMAs takes longer than its loads and shuffles. next[p]: what is asked for.
+static inline __attribute__((always_inline)) void SOURCE(few_block)(const int f, const int places,
+                                                                    const T* const* few, const S* const* at,
+                                                                    const S* const* next, int64_t ls,
+                                                                    V (*sum)[TT_GEMM_MAX_FEW]) {
+  enum { kSteps = COLUMN_VECTORS * COLUMN_K, kBlocks = 64 / (int)sizeof(S) / kSteps, kAsked = W / kBlocks };
+  _Pragma("GCC unroll 4") for (int y = 0; y < kBlocks; ++y) {
+    V r[COLUMN_PLACES][COLUMN_VECTORS];
+    _Pragma("GCC unroll 2") for (int p = 0; p < places; ++p) {
+      COLUMN_LOAD(r[p], at[p] + y * kSteps)
+      const S* ask = next[p] + y * kAsked * ls;
+      _Pragma("GCC unroll 16") for (int x = 0; x < kAsked; ++x) PREFETCH(ask + x * ls);
     }
-    for (; k < depth; k += W) {
-      const int64_t steps = TT_MIN(depth - k, (int64_t)W);
-      T block[W * W];
-      SOURCE(edge_block)(at + k, ls, lanes, steps, block);
-      for (int64_t x = 0; x < steps; ++x) {
+    _Pragma("GCC unroll 16") for (int x = 0; x < COLUMN_VECTORS; ++x) {
+      _Pragma("GCC unroll 2") for (int i = 0; i < COLUMN_K; ++i) {
         _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) {
-          sum[m] = V_FMA(V_SET1(few[(k + x) * f + m]), V_LOAD(block + x * W), sum[m]);
+          _Pragma("GCC unroll 2") for (int p = 0; p < places; ++p) {
+            sum[p][m] = V_FMA(V_SET1(few[p][(y * kSteps + x * COLUMN_K + i) * f + m]), COLUMN_EXTRACT(r[p][x], i),
+                              sum[p][m]);
+          }
         }
       }
     }
-    _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) {
-      T* out = acc + m * acc_stride + j;
-      V_STORE_PART(out, lanes, add ? V_ADD(V_LOAD_PART(out, lanes), sum[m]) : sum[m]);
+  }
+}
+static inline
+    __attribute__((always_inline)) void SOURCE(few_columns_of)(const int f, const int places, const T* few,
+                                                               const S* l, int64_t ls, int64_t depth,
+                                                               int64_t part, int64_t n, T* acc,
+                                                               int64_t acc_stride, bool add) {
+  enum { kLine = 64 / sizeof(S) };
+  for (int64_t j = 0; j < n; j += W) {
+    const int64_t lanes = TT_MIN(n - j, (int64_t)W);
+    const S* column = l + j * ls;
+    for (int64_t k = 0; k < depth; k += places * part) {
+      V sum[COLUMN_PLACES][TT_GEMM_MAX_FEW];
+      // What is asked for: the same columns 512 bytes on, then what comes after this part of them. SmolLM2's weights
+      // in bf16, from memory, on one thread: 8.2 -> 12.5 GB/s.
+      const S *at[COLUMN_PLACES], *then[COLUMN_PLACES], *next[COLUMN_PLACES];
+      const T* x[COLUMN_PLACES];
+      int64_t size[COLUMN_PLACES], ahead[COLUMN_PLACES], shared = depth;
+      _Pragma("GCC unroll 2") for (int p = 0; p < places; ++p) {
+        const int64_t first = k + p * part, after = first + places * part;
+        size[p] = TT_MAX(TT_MIN(depth - first, part), (int64_t)0);
+        ahead[p] = TT_MIN(size[p], (int64_t)(8 * kLine));
+        at[p] = column + first;
+        then[p] = (after < depth ? column + after : column + W * ls + p * part) - size[p];
+        x[p] = few + first * f;
+        shared = TT_MIN(shared, size[p]);
+        _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) sum[p][m] = V_ZERO();
+      }
+      int64_t done = 0;
+      for (; places > 1 && lanes == W && done + kLine <= shared; done += kLine) {
+        const S* here[COLUMN_PLACES];
+        const T* xs[COLUMN_PLACES];
+        _Pragma("GCC unroll 2") for (int p = 0; p < places; ++p) {
+          here[p] = at[p] + done;
+          xs[p] = x[p] + done * f;
+          next[p] = (done + ahead[p] < size[p] ? here[p] : then[p] + done) + ahead[p];
+        }
+        SOURCE(few_block)(f, places, xs, here, next, ls, sum);
+      }
+      _Pragma("GCC unroll 2") for (int p = 0; p < places; ++p) {
+        if (p > 0 && size[p] == 0) break;
+        int64_t i = done;
+        for (; lanes == W && i + kLine <= size[p]; i += kLine) {
+          const S* here = at[p] + i;
+          const T* xs = x[p] + i * f;
+          next[p] = (i + ahead[p] < size[p] ? here : then[p] + i) + ahead[p];
+          SOURCE(few_block)(f, 1, &xs, &here, next + p, ls, sum + p);
+        }
+        for (; i < size[p]; i += W) {
+          const int64_t steps = TT_MIN(size[p] - i, (int64_t)W);
+          T block[W * W];
+          SOURCE(edge_block)(at[p] + i, ls, lanes, steps, block);
+          for (int64_t y = 0; y < steps; ++y) {
+            _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) {
+              sum[p][m] = V_FMA(V_SET1(x[p][(i + y) * f + m]), V_LOAD(block + y * W), sum[p][m]);
+            }
+          }
+        }
+        _Pragma("GCC unroll 8") for (int m = 0; m < f; ++m) {
+          T* out = acc + m * acc_stride + j;
+          V_STORE_PART(out, lanes, add || k + p > 0 ? V_ADD(V_LOAD_PART(out, lanes), sum[p][m]) : sum[p][m]);
+        }
+      }
     }
   }
 }
 #define FEW_CASES(X) X(1) X(2) X(4) X(8)
 #define FEW_ROWS(f) \
   case f: SOURCE(few_rows_of)(f, few, l, ls, depth, n, sum, sum_stride); break;
-#define FEW_COLUMNS(f) \
-  case f: SOURCE(few_columns_of)(f, few, l, ls, depth, n, acc, acc_stride, add); break;
+#define FEW_COLUMNS(f)                                                                                     \
+  case f:                                                                                                  \
+    if (f <= 4 && places > 1)                                                                              \
+      SOURCE(few_columns_of)(f, COLUMN_PLACES, few, l, ls, depth, part, n, acc, acc_stride, add);          \
+    else SOURCE(few_columns_of)(f, 1, few, l, ls, depth, part, n, acc, acc_stride, add);                   \
+    break;
 static void SOURCE(few_rows)(int64_t f, const void* few, const void* l, int64_t ls, int64_t depth, int64_t n,
                              void* accs, int64_t acc_stride, bool add) {
   T own[TT_GEMM_STRIP], *acc = accs, *sum = add ? own : acc;
@@ -193,12 +253,17 @@ static void SOURCE(few_rows)(int64_t f, const void* few, const void* l, int64_t 
   }
 }
 static void SOURCE(few_columns)(int64_t f, const void* few, const void* l, int64_t ls, int64_t depth,
-                                int64_t n, void* acc, int64_t acc_stride, bool add) {
+                                int64_t part, int64_t n, void* acc, int64_t acc_stride, bool add) {
+  // Columns a multiple of 1 KB apart share sets of the first-level cache: more places would not fit there, and only
+  // bf16, with two FMAs a vector, waits for its sums longer than for memory then.
+  const int places = COLUMN_K == 1 && ls * (int64_t)sizeof(S) % 1024 == 0 ? 1 : COLUMN_PLACES;
   switch (f) { FEW_CASES(FEW_COLUMNS) default : break; }
 }
 #undef FEW_CASES
 #undef FEW_ROWS
 #undef FEW_COLUMNS
-#undef AHEAD_BYTES
-#undef COLUMN_BLOCK
-#undef COLUMN_BLOCK_STEPS
+#undef COLUMN_PLACES
+#undef COLUMN_VECTORS
+#undef COLUMN_LOAD
+#undef COLUMN_K
+#undef COLUMN_EXTRACT

@@ -32,6 +32,35 @@ static inline __attribute__((always_inline)) void transpose_f32(__m512* r) {
   SWAP16(r, 2, l2, h2)
   SWAP16(r, 1, l1, h1)
 }
+// r[k] = the k-th 32 bits of 16 rows of 32 bytes, `step` bytes apart. The exchange of halves is done by loads, which
+// leave the one port for shuffles free.
+static inline __attribute__((always_inline)) void load_transposed(__m512* r, const void* at, int64_t step) {
+  const s32x16_t low = {0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27};
+  const s32x16_t high = {4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31};
+  // Four bases, or GCC keeps 16 addresses in vector registers and moves each to a general one.
+  const char *rows[4] = {at, rows[0] + 4 * step, rows[0] + 8 * step, rows[0] + 12 * step};
+  __asm__("" : "+r"(rows[0]), "+r"(rows[1]), "+r"(rows[2]), "+r"(rows[3]));
+#define ROW(i) _mm256_loadu_ps((const float*)(const void*)(rows[(i) / 4] + (i) % 4 * step))
+  __m512 t[8];
+  _Pragma("GCC unroll 8") for (int i = 0; i < 8; ++i) r[i] =
+      _mm512_insertf32x8(_mm512_castps256_ps512(ROW(i)), ROW(i + 8), 1);
+#undef ROW
+  _Pragma("GCC unroll 4") for (int i = 0; i < 8; i += 2) {
+    t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+    t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+  }
+  _Pragma("GCC unroll 2") for (int i = 0; i < 8; i += 4) {
+    r[i] = _mm512_shuffle_ps(t[i], t[i + 2], 0x44);
+    r[i + 1] = _mm512_shuffle_ps(t[i], t[i + 2], 0xee);
+    r[i + 2] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+    r[i + 3] = _mm512_shuffle_ps(t[i + 1], t[i + 3], 0xee);
+  }
+  _Pragma("GCC unroll 4") for (int i = 0; i < 4; ++i) {
+    const f32x16_t x = (f32x16_t)r[i], y = (f32x16_t)r[i + 4];
+    r[i] = (__m512)__builtin_shuffle(x, y, low);
+    r[i + 4] = (__m512)__builtin_shuffle(x, y, high);
+  }
+}
 #define SWAP8(r, s, lo, hi)                                       \
   _Pragma("GCC unroll 8") for (int i = 0; i < 8; ++i) {           \
     if (i & (s)) continue;                                        \
