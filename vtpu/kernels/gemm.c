@@ -241,20 +241,24 @@ static void plan_tiles(plan_t* p) {
       (p->buffered ? tt_align_up((size_t)(p->tm * p->tn) * p->acc_bytes, 64) * (p->bytes ? 2 : 1) : 0);
 }
 
+// Columns of one of at most `count` tasks: an even number of equal ones if possible, so that two threads have the same.
+static int64_t strip_of(int64_t n, int64_t count) {
+  for (int64_t even = count / 2 * 2; even > 0; even -= 2) {
+    if (n % (16 * even) == 0) return n / even;
+  }
+  return round_up(ceil_div(n, TT_MAX(count, 1)), 16);
+}
 static void plan_few(plan_t* p) {
   const tt_gemm_t* g = &p->g;
   const double bytes = (double)g->n * (double)g->k * (double)p->element_bytes;
   p->f = g->m <= 2 ? g->m : g->m <= 4 ? 4 : 8;
   const int64_t most = TT_GEMM_STRIP / TT_MAX(p->f, 2), chunks = ceil_div(g->k, p->kc);
-  int64_t least = round_up((int64_t)(32768 / ((double)g->k * (double)p->element_bytes)) + 1, 64);
-  int64_t strip = round_up(ceil_div(g->n, TT_MAX(1, ceil_div(8, p->batch))), 64);
-  p->tn = TT_MIN(TT_MAX(strip, least), most);
-  p->parts = 1;
-  if (g->b_cs == 1 && p->batch == 1 &&
-      chunks > 1) {  // long runs of rows in memory: split k instead of columns
-    p->tn = TT_MIN(round_up(g->n, 64), most);
-    p->parts = chunks;
-  }
+  p->parts = g->b_cs == 1 && p->batch == 1 ? chunks : 1;
+  // Parts of k in rows: few tasks, long runs of memory.
+  const bool equal = p->parts % 2 == 0 && g->k % p->kc == 0;
+  const int64_t tasks = p->parts == 1 ? ceil_div(8, p->batch) : equal ? ceil_div(4, p->parts) : TT_MAX(ceil_div(8, p->parts), 2);
+  const double most_tasks = p->parts == 1 ? bytes / 32768 : (double)g->n * (double)p->element_bytes / 1024;
+  p->tn = TT_MIN(strip_of(g->n, (int64_t)TT_MIN((double)tasks, most_tasks)), most);
   p->tm = g->m;
   p->m_tiles = p->parts;
   p->n_tiles = ceil_div(g->n, p->tn);
