@@ -135,6 +135,12 @@ def main():
     fit("Log2Tail", log2_tail, mp.mpf("-0.0302"), mp.mpf("0.0302"), 10, scale=lambda r: r**3)
     # f32
     fit("Exp", series(lambda r: (mp.exp(r) - 1 - r) / r**2), -h, h, 6, False, scale=lambda r: r * r)
+    # exp(r + shift) - 1 beside 2^(j / 16) exp(-shift): of 2^22 shifts, that with the best roundings of the 16 powers
+    shift = mp.mpf(-331558) / 2**29
+    fit("ExpNear", lambda r: mp.exp(r + shift) - 1, -h / 16, h / 16, 4, False)
+    if len(sys.argv) == 1 or "ExpPowers" in sys.argv[1:]:
+        print("// ExpPowers: error 0.194 ulp of 1")
+        print_table("ExpPowers", [[rounded(mp.power(2, mp.mpf(j) / 16) * mp.exp(-shift), False) for j in range(16)]])
     fit("Log", series(lambda f: (mp.log(1 + f) - f + f * f / 2) / f**3), sq(2) / 2 - 1, sq(2) - 1, 8, False, scale=lambda f: f * f)
     fit("Sin", series(lambda u: (mp.sin(sq(u)) / sq(u) - 1) / u), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 3, False, scale=lambda u: u)
     fit("Cos", series(lambda u: (mp.cos(sq(u)) - 1 + u / 2) / u**2), mp.mpf(0), (mp.pi / 4) ** 2 * mp.mpf("1.002"), 3, False, scale=lambda u: u * u)

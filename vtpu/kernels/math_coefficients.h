@@ -127,6 +127,17 @@ static const float kFExp[] = {
   0x1.p-1f, 0x1.555556p-3f, 0x1.5554e8p-5f, 0x1.1110ep-7f,
   0x1.6d43bp-10f, 0x1.a1256cp-13f,
 };
+// ExpNear: error 1.17e-9 = 2^-29.67
+static const float kFExpNear[] = {
+  -0x1.43b01p-11f, 0x1.ffaf14p-1f, 0x1.ffb436p-2f, 0x1.55217p-3f,
+};
+// ExpPowers: error 0.194 ulp of 1
+static const float kFExpPowers[1][16] = {
+  {0x1.00287cp+0f, 0x1.0b7fcep+0f, 0x1.1757aap+0f, 0x1.23b5c2p+0f,
+   0x1.30a006p+0f, 0x1.3e1cacp+0f, 0x1.4c322ep+0f, 0x1.5ae752p+0f,
+   0x1.6a4328p+0f, 0x1.7a4d12p+0f, 0x1.8b0cc4p+0f, 0x1.9c8a4cp+0f,
+   0x1.aece1p+0f, 0x1.c1e0d8p+0f, 0x1.d5cbcep+0f, 0x1.ea9884p+0f},
+};
 // Log: error 1.64e-8 = 2^-25.86
 static const float kFLog[] = {
   0x1.555554p-2f, -0x1.0000cep-2f, 0x1.999f14p-3f, -0x1.54d03ep-3f,

@@ -22,10 +22,15 @@ TT_VI vf f_exp_reduce(vf x, vf* n) {
 }
 TT_VI vf f_exp_tail(vf t) { return f_fma(t * t, F_POLY(t, kFExp), t); }
 
+// 2^i of a table of 2^(j/16) and a short polynomial: x = (16 i + j) log(2) / 16 + t. The table's powers have a common
+// factor that leaves them small roundings; the polynomial takes it back.
 TT_VI vf f_exp(vf x) {
   // NaN passes: min and max give their second operand
-  vf n, t = f_exp_reduce(f_min(f_set(89), f_max(f_set(-104), x)), &n);
-  return f_scale(f_exp_tail(t) + 1.0f, n);
+  vf a = f_min(f_set(89), f_max(f_set(-104), x));
+  vf z = f_fma(a, f_set(16 * kFLog2E), f_set(0x1.8p23f)), n = z - 0x1.8p23f;   // the sum rounds; its low bits are j
+  vf t = f_fnma(n, f_set(kFLn2Low / 16), f_fnma(n, f_set(kFLn2High / 16), a));
+  vf power = f_table(kFExpPowers[0], (vi)z);
+  return f_scale_floor(f_fma(power, F_POLY(t, kFExpNear), power), n * 0.0625f);
 }
 // -18 <= x <= 89; loses a bit of odd denormals
 TT_VI vf f_expm1_core(vf x) {

@@ -83,6 +83,8 @@ TT_VI vf f_scale(vf a, vf n) {
   vi k = i_from_f(n), half = k >> 1;
   return a * (vf)((half + 127) << 23) * (vf)((k - half + 127) << 23);
 }
+// a * 2^floor(n)
+TT_VI vf f_scale_floor(vf a, vf n) { return f_scale(a, (vf)_mm256_floor_ps((__m256)n)); }
 // a * 2^n where a and the result are normal; not for NaN
 TT_VI vf f_scale_normal(vf a, vf n) { return (vf)((vi)a + (i_from_f(n) << 23)); }
 // table[i mod 16]

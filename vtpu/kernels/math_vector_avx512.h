@@ -65,6 +65,7 @@ TT_VI mf i_bit(vi a, int32_t bit) { return _mm512_test_epi32_mask((__m512i)a, _m
 TT_VI vf f_from_i(vi a) { return (vf)_mm512_cvtepi32_ps((__m512i)a); }
 TT_VI vi i_from_f(vf a) { return (vi)_mm512_cvtps_epi32((__m512)a); }
 TT_VI vf f_scale(vf a, vf n) { return (vf)_mm512_scalef_ps((__m512)a, (__m512)n); }
+TT_VI vf f_scale_floor(vf a, vf n) { return f_scale(a, n); }   // a * 2^floor(n)
 TT_VI vf f_scale_normal(vf a, vf n) { return f_scale(a, n); }
 // table[i mod 16]
 TT_VI vf f_table(const float* table, vi i) {
