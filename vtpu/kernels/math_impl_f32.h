@@ -135,9 +135,10 @@ TT_VI vf f_logistic(vf x) {
 // The nearest of 16 table entries, and a polynomial of the distance from it. erf is 1 in f32 from kFErfLast
 // on.
 TT_VI vf f_erf(vf x) {
-  vf a = f_min(f_set(kFErfLast), f_abs(x));            // NaN passes, and takes entry 0
-  vf n = f_rint(a * (1 / kFErfStep)), d = f_fnma(n, f_set(kFErfStep), a);
-  vi i = i_from_f(n);
+  vf a = f_min(f_set(kFErfLast), f_abs(x));            // NaN passes
+  vf z = f_fma(a, f_set(1 / kFErfStep), f_set(0x1.8p23f)), n = z - 0x1.8p23f;   // the sum rounds; its low bits are n
+  vf d = f_fnma(n, f_set(kFErfStep), a);
+  vi i = (vi)z;
   vf p = f_table(kFErf[5], i);
   for (int k = 4; k >= 1; --k) p = f_fma(d, p, f_table(kFErf[k], i));
   return f_copysign(f_fma(d, p, f_sel(f_eq(n, f_set(0)), d, f_table(kFErf[0], i))), x);
