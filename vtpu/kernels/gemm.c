@@ -528,26 +528,30 @@ static void few_merge(void* self, size_t slot, size_t strip) {
   store_c(p, acc, cols, g->m, cols, final_c);
 }
 
-// An operand packed by all tasks for all tasks: each one chunk of k and some panels.
-enum { kSharedPanels = 8 };
+// An operand packed by all tasks for all tasks: each one chunk of k and some panels, fewer where that leaves threads
+// without any.
+enum { kSharedPanels = 8, kSharedTasks = 4 };
 typedef struct packing_s {
   const plan_t* plan;
   side_t side;
+  int64_t many;  // rows or columns a task
   char* out;
 } packing_t;
 static void shared_task(void* self, size_t slot, size_t task) {
   (void)slot;
   const packing_t* x = self;
   const plan_t* p = x->plan;
-  const int64_t chunks = ceil_div(p->g.k, p->kc), many = kSharedPanels * x->side.width;
+  const int64_t chunks = ceil_div(p->g.k, p->kc), many = x->many;
   const int64_t k = (int64_t)task % chunks * p->kc, first = (int64_t)task / chunks * many,
                 depth = TT_MIN(p->g.k - k, p->kc);
   pack(p, &x->side, first, TT_MIN(many, x->side.size - first), k, depth,
        x->out + (k * round_up(x->side.size, x->side.width) + first * depth) * (int64_t)p->acc_bytes);
 }
 static void pack_shared(tt_pool_t* pool, const plan_t* p, side_t side, char* out) {
-  packing_t x = {p, side, out};
-  const int64_t tasks = ceil_div(p->g.k, p->kc) * ceil_div(side.size, kSharedPanels * side.width);
+  const int64_t chunks = ceil_div(p->g.k, p->kc), panels = ceil_div(side.size, side.width),
+                most = ceil_div(panels, ceil_div(kSharedTasks, chunks));
+  packing_t x = {p, side, TT_MIN(most, (int64_t)kSharedPanels) * side.width, out};
+  const int64_t tasks = chunks * ceil_div(side.size, x.many);
   tt_gemm_tasks(pool, (size_t)tasks, shared_task, &x);
 }
 
