@@ -8,8 +8,10 @@
 //  P4 results never depend on the thread count: callers split work by shape alone;
 //  P5 after fork the child runs everything inline;
 //  P6 a job runs on at most as many threads as the limit of the thread that calls it;
-//  P7 a thread begins with the same part of the indices in every job of as many threads, the caller with the
-//     first.
+//  P7 a thread begins with the same part of the indices in every job of as many threads: a pool thread with its
+//     own, all others with the first;
+//  P8 background work is run by one pool thread, between jobs; its jobs leave one seat to a thread that waits for
+//     it (tt_pool_help), so that with that thread they run on as many threads as others.
 #ifndef TT_VTPU_EXEC_POOL_H_
 #define TT_VTPU_EXEC_POOL_H_
 
@@ -32,5 +34,15 @@ int tt_pool_threads(const tt_pool_t* pool);   // of a job of this thread: the si
 // starts with an equal part of adjacent indices and helps the others when it is done. Order indices so that
 // neighbours share memory, and alike in jobs that follow one another. count 1 runs inline with no overhead.
 void tt_pool_run(tt_pool_t* pool, size_t count, tt_pool_fn_t fn, void* self);
+
+
+// ---- background work (queue.c) -----------------------------------------------------------------
+// One source a process: while `has_work` is true an idle pool thread calls `work`, which may call tt_pool_run.
+void tt_pool_set_background(tt_pool_t* pool, bool (*has_work)(void), void (*work)(void));
+// Whether work that this thread leaves to the pool may run beside it.
+bool tt_pool_can_run_behind(const tt_pool_t* pool);
+void tt_pool_notify(tt_pool_t* pool);   // there is work: starts or wakes the pool's thread
+// Takes part in the background's open job; false: it has none with a seat left.
+bool tt_pool_help(tt_pool_t* pool);
 
 #endif  // TT_VTPU_EXEC_POOL_H_
