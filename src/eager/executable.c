@@ -236,7 +236,11 @@ tt_status_t tt_eager_program_run(tt_eager_program_t* program, tt_frame_t* frame,
   TT_RETURN_IF_ERROR(allocate_results(frame, program));
   size_t temporaries = 0;
   tt_status_t status = gather_inputs(frame, program, &temporaries);
-  int64_t begin = tt_trace_is_on() ? tt_clock_ns() : 0;
+  int64_t begin = 0;
+  if (TT_UNLIKELY(tt_trace_is_on())) {   // on vtpu the program's own time, without those before it
+    tt_rt_client_wait(frame->engine->client, tt_rt_client_position(frame->engine->client));
+    begin = tt_clock_ns();
+  }
   if (tt_status_is_ok(status) && program->executable) {
     status = tt_rt_execute(program->executable, program->param_count, frame->inputs, frame->donate,
                            program->output_count, frame->outputs);
@@ -251,7 +255,10 @@ tt_status_t tt_eager_program_run(tt_eager_program_t* program, tt_frame_t* frame,
       status = tt_cell_out_of_memory(frame->device, status);
     return status;
   }
-  if (TT_UNLIKELY(begin)) tt_trace_record(program->name, frame->device, begin, tt_clock_ns());
+  if (TT_UNLIKELY(begin)) {
+    tt_rt_client_wait(frame->engine->client, tt_rt_client_position(frame->engine->client));
+    tt_trace_record(program->name, frame->device, begin, tt_clock_ns());
+  }
   atomic_fetch_add_explicit(&executions, 1, memory_order_relaxed);
   note_results(frame, program);
   remember_work(frame, program);

@@ -1,8 +1,8 @@
 // Streams and events.
 //
 // Invariants:
-//  S1 execution is inline, so on vtpu every stream is idle between calls and an event is complete when
-//    recorded;
+//  S1 on vtpu all streams are one in-order queue of the plugin: an event is a position in it, and one with a
+//    time is recorded once the queue has come there;
 //  S2 on other plugins a stream knows what is under way: the ready events of its results and transfers, and
 //    those it was told to wait for. Programs wait for their inputs by themselves, so that waiting for an event
 //    never blocks;
@@ -36,6 +36,7 @@ struct tt_event_s {
   tt_mutex_t lock;  // guards the rest
   bool is_recorded;
   int64_t time_ns;
+  uint64_t position;  // vtpu (S1)
   list_t pending;  // foreign plugins
   stamp_t* stamp;  // NULL: time_ns is the time
 };
@@ -252,7 +253,10 @@ tt_status_t tt_event_record(tt_event_t* event, int64_t stream) {
   TT_RETURN_IF_ERROR(check_stream(event->device, stream, &engine, &device));
   list_t pending = {0};
   stamp_t* stamp = NULL;
-  if (!engine->is_vtpu) {
+  const uint64_t position = tt_rt_client_position(engine->client);
+  if (engine->is_vtpu) {
+    if (event->timing) tt_rt_client_wait(engine->client, position);
+  } else {
     TT_RETURN_IF_ERROR(snapshot(device, stream, &pending));
     tt_status_t status = event->timing && pending.count ? stamp_create(&pending, &stamp) : TT_OK_STATUS;
     if (!tt_status_is_ok(status)) {
@@ -265,6 +269,7 @@ tt_status_t tt_event_record(tt_event_t* event, int64_t stream) {
   stamp_t* stamp_before = event->stamp;
   event->pending = pending;
   event->stamp = stamp;
+  event->position = position;
   event->is_recorded = true;
   event->time_ns = tt_clock_ns();
   tt_mutex_unlock(&event->lock);
@@ -273,9 +278,10 @@ tt_status_t tt_event_record(tt_event_t* event, int64_t stream) {
   return TT_OK_STATUS;
 }
 
-static tt_status_t pending_of(tt_event_t* event, list_t* out) {
+static tt_status_t pending_of(tt_event_t* event, uint64_t* out_position, list_t* out) {
   *out = (list_t){0};
   tt_mutex_lock(&event->lock);
+  *out_position = event->position;
   void* block = NULL;
   size_t count = event->pending.count;
   tt_status_t status = count ? tt_alloc_array(count, sizeof(tt_rt_event_t*), &block) : TT_OK_STATUS;
@@ -290,9 +296,12 @@ static tt_status_t pending_of(tt_event_t* event, list_t* out) {
 
 tt_status_t tt_event_query(tt_event_t* event, bool* out_done) {
   list_t pending;
+  uint64_t position;
   *out_done = false;
-  TT_RETURN_IF_ERROR(pending_of(event, &pending));
-  bool done = true;
+  tt_engine_t* engine = NULL;
+  TT_RETURN_IF_ERROR(tt_engine_get(&engine));
+  TT_RETURN_IF_ERROR(pending_of(event, &position, &pending));
+  bool done = tt_rt_client_is_done(engine->client, position);
   for (size_t i = 0; i < pending.count && done; ++i)
     tt_status_ignore(tt_rt_event_poll(pending.events[i], &done));   // an error counts as done: waits tell it
   release_list(&pending);
@@ -302,7 +311,11 @@ tt_status_t tt_event_query(tt_event_t* event, bool* out_done) {
 
 tt_status_t tt_event_synchronize(tt_event_t* event) {
   list_t pending;
-  TT_RETURN_IF_ERROR(pending_of(event, &pending));
+  uint64_t position;
+  tt_engine_t* engine = NULL;
+  TT_RETURN_IF_ERROR(tt_engine_get(&engine));
+  TT_RETURN_IF_ERROR(pending_of(event, &position, &pending));
+  tt_rt_client_wait(engine->client, position);
   tt_status_t status = TT_OK_STATUS;
   for (size_t i = 0; i < pending.count; ++i)
     status = tt_status_join(status, tt_rt_event_wait(pending.events[i]));
@@ -367,7 +380,10 @@ tt_status_t tt_stream_query(int device, int64_t stream, bool* out_done) {
   tt_engine_device_t* slot = NULL;
   *out_done = true;
   TT_RETURN_IF_ERROR(check_stream(device, stream, &engine, &slot));
-  if (engine->is_vtpu) return TT_OK_STATUS;
+  if (engine->is_vtpu) {
+    *out_done = tt_rt_client_is_done(engine->client, tt_rt_client_position(engine->client));
+    return TT_OK_STATUS;
+  }
   tt_mutex_lock(&slot->work_lock);
   prune(&slot->work[stream], true);
   *out_done = slot->work[stream].count == 0;
@@ -379,16 +395,19 @@ tt_status_t tt_stream_synchronize(int device, int64_t stream) {
   tt_engine_t* engine = NULL;
   tt_engine_device_t* slot = NULL;
   TT_RETURN_IF_ERROR(check_stream(device, stream, &engine, &slot));
-  return engine->is_vtpu ? TT_OK_STATUS : synchronize(slot, stream);
+  if (!engine->is_vtpu) return synchronize(slot, stream);
+  tt_rt_client_wait(engine->client, tt_rt_client_position(engine->client));
+  return TT_OK_STATUS;
 }
 
 tt_status_t tt_stream_wait_event(int device, int64_t stream, tt_event_t* event) {
   tt_engine_t* engine = NULL;
   tt_engine_device_t* slot = NULL;
   TT_RETURN_IF_ERROR(check_stream(device, stream, &engine, &slot));
-  if (engine->is_vtpu) return TT_OK_STATUS;
+  if (engine->is_vtpu) return TT_OK_STATUS;   // what is called later comes later anyway
   list_t pending;
-  TT_RETURN_IF_ERROR(pending_of(event, &pending));
+  uint64_t position;
+  TT_RETURN_IF_ERROR(pending_of(event, &position, &pending));
   tt_mutex_lock(&slot->work_lock);
   prune(&slot->work[stream], false);
   for (size_t i = 0; i < pending.count; ++i) add_locked(&slot->work[stream], pending.events[i]);
@@ -410,6 +429,7 @@ tt_status_t tt_device_synchronize(int device) {
     tt_engine_device_t* slot = NULL;
     return tt_engine_device(device, &engine, &slot);  // the range error
   }
+  tt_rt_client_wait(engine->client, tt_rt_client_position(engine->client));
   tt_status_t status = TT_OK_STATUS;
   for (int d = 0; d < engine->device_count; ++d) {
     if (engine->is_vtpu || (device >= 0 && d != device)) continue;

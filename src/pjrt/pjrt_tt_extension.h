@@ -19,7 +19,7 @@ typedef struct tt_pjrt_extension_s {
   // For programs compiled from now on: 0, 1, 3 or 6 (tt_plan_options_t.matmul_passes).
   void (*set_matmul_passes)(PJRT_Client* client, int passes);
   void (*set_reference_kernels)(PJRT_Client* client, bool reference);
-  // The buffer's memory, NULL if it was deleted. No reference is taken.
+  // The buffer's memory, NULL if it was deleted; waits for what is running. No reference is taken.
   void* (*host_pointer)(PJRT_Buffer* buffer);
   // Readable listing of a program's steps; free with free_text. NULL when memory is short.
   char* (*plan_text)(PJRT_Executable* executable);
@@ -32,6 +32,11 @@ typedef struct tt_pjrt_extension_s {
   PJRT_Error* (*compile)(PJRT_Client_Compile_Args* args, int matmul_passes, bool reference_kernels);
   // Host allocations of the plugin: all so far, and blocks not freed yet.
   void (*allocations)(int64_t* out_allocations, int64_t* out_live_blocks);
+  // Programs may run on behind execute, in the order of the calls. A position stands for all called so far; what
+  // reads a buffer through this table or PJRT waits by itself.
+  uint64_t (*position)(PJRT_Client* client);
+  bool (*is_done)(PJRT_Client* client, uint64_t position);
+  void (*wait)(PJRT_Client* client, uint64_t position);
 } tt_pjrt_extension_t;
 
 #endif  // TT_PJRT_PJRT_TT_EXTENSION_H_

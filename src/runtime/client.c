@@ -250,3 +250,18 @@ void tt_rt_client_limit_threads(tt_rt_client_t* client, int threads) {
   const tt_pjrt_extension_t* extension = client->plugin->extension;
   if (extension) extension->limit_threads(threads);
 }
+
+uint64_t tt_rt_client_position(tt_rt_client_t* client) {
+  const tt_pjrt_extension_t* extension = client->plugin->extension;
+  return extension ? extension->position(client->handle) : 0;
+}
+
+bool tt_rt_client_is_done(tt_rt_client_t* client, uint64_t position) {
+  const tt_pjrt_extension_t* extension = client->plugin->extension;
+  return !extension || extension->is_done(client->handle, position);
+}
+
+void tt_rt_client_wait(tt_rt_client_t* client, uint64_t position) {
+  const tt_pjrt_extension_t* extension = client->plugin->extension;
+  if (extension) extension->wait(client->handle, position);
+}

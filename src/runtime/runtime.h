@@ -83,6 +83,11 @@ void tt_rt_client_allocations(tt_rt_client_t* client, int64_t* out_allocations, 
 void tt_rt_client_set_threads(tt_rt_client_t* client, int threads);
 // Of later calls of this thread; below 1: none.
 void tt_rt_client_limit_threads(tt_rt_client_t* client, int threads);
+// vtpu runs programs in the order of the calls, perhaps behind them: the position of the last call, whether all up
+// to one are done, and the wait for that. Others: 0, true, nothing; their buffers have events.
+uint64_t tt_rt_client_position(tt_rt_client_t* client);
+bool tt_rt_client_is_done(tt_rt_client_t* client, uint64_t position);
+void tt_rt_client_wait(tt_rt_client_t* client, uint64_t position);
 
 // ---- buffers -----------------------------------------------------------------------------------
 // Copies from dense row-major host memory; complete (the host memory is free) on return.

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "api/api.h"
+#include "exec/queue.h"
 
 #define READERS 0x0fffffffu
 #define EXCLUSIVE (1u << 28)
@@ -159,6 +160,7 @@ PJRT_Error* tt_api_Buffer_ReadyEvent(PJRT_Buffer_ReadyEvent_Args* args) {
   if (tt_api_buffer_is_deleted(args->buffer)) {
     TT_API_RETURN_ERROR(TT_INVALID_ARGUMENT, "PJRT_Buffer_ReadyEvent: the buffer was deleted or donated");
   }
+  tt_queue_drain();
   args->event = tt_api_event_done(tt_status_copy(args->buffer->error));
   if (!args->event) {
     TT_API_RETURN_ERROR(TT_RESOURCE_EXHAUSTED, "PJRT_Buffer_ReadyEvent: no memory for an event");
@@ -238,6 +240,7 @@ PJRT_Error* tt_api_Buffer_IsOnCpu(PJRT_Buffer_IsOnCpu_Args* args) {
 PJRT_Error* tt_api_Buffer_UnsafePointer(PJRT_Buffer_UnsafePointer_Args* args) {
   TT_API_CHECK_ARGS(args, Buffer_UnsafePointer, buffer_pointer);
   TT_API_RETURN_IF_ERROR(tt_api_buffer_hold(args->buffer));
+  tt_queue_drain();
   args->buffer_pointer = (uintptr_t)args->buffer->block->data;
   tt_api_buffer_unhold(args->buffer);
   return NULL;
@@ -247,6 +250,7 @@ PJRT_Error* tt_api_Buffer_OpaqueDeviceMemoryDataPointer(
     PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args* args) {
   TT_API_CHECK_ARGS(args, Buffer_OpaqueDeviceMemoryDataPointer, device_memory_ptr);
   TT_API_RETURN_IF_ERROR(tt_api_buffer_hold(args->buffer));
+  tt_queue_drain();
   args->device_memory_ptr = args->buffer->block->data;
   tt_api_buffer_unhold(args->buffer);
   return NULL;
@@ -257,6 +261,7 @@ PJRT_Error* tt_api_Buffer_IncreaseExternalReferenceCount(
   TT_API_CHECK_ARGS(args, Buffer_IncreaseExternalReferenceCount, buffer);
   PJRT_Buffer* buffer = args->buffer;
   TT_API_RETURN_IF_ERROR(tt_api_buffer_hold(buffer));
+  tt_queue_drain();
   // the count stays with the buffer: a held buffer is not donated, so the block is not written
   __atomic_fetch_add(&buffer->external_references, 1, __ATOMIC_ACQ_REL);
   return NULL;  // the hold is ended by Decrease

@@ -3,6 +3,7 @@
 
 #include "api/api.h"
 #include "exec/pool.h"
+#include "exec/queue.h"
 
 #define PARALLEL_BYTES ((size_t)4 << 20)
 #define PART_BYTES ((size_t)1 << 20)
@@ -235,6 +236,27 @@ static tt_status_t check_shape(PJRT_Buffer_Type type, size_t rank, const int64_t
   return TT_OK_STATUS;
 }
 
+// A few bytes, such as a program's numbers, take their place in the queue instead of waiting for it.
+typedef struct upload_s {
+  void* to;
+  size_t bytes;
+  unsigned char data[64];
+} upload_t;
+static void run_upload(void* payload) {
+  const upload_t* upload = payload;
+  memcpy(upload->to, upload->data, upload->bytes);
+}
+static bool upload_behind(tt_vmem_t* block, const void* data, size_t bytes) {
+  upload_t* upload;
+  if (TT_LIKELY(tt_queue_is_idle()) || bytes > sizeof(upload->data) || !tt_queue_is_useful()) return false;
+  upload = tt_queue_reserve();
+  upload->to = block->data;
+  upload->bytes = bytes;
+  if (bytes) memcpy(upload->data, data, bytes);
+  tt_queue_commit(run_upload);
+  return true;
+}
+
 // ---- slots: creation ---------------------------------------------------------------------------
 PJRT_Error* tt_api_Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_Args* args) {
   TT_API_CHECK_ARGS(args, Client_BufferFromHostBuffer, buffer);
@@ -263,7 +285,10 @@ PJRT_Error* tt_api_Client_BufferFromHostBuffer(PJRT_Client_BufferFromHostBuffer_
   }
   tt_vmem_t* block;
   TT_API_RETURN_IF_ERROR(tt_vmem_allocate(memory->pool, bytes, &block));
-  move_array(args->num_dims, args->dims, elem, block->data, dense, args->data, strides);
+  if (!upload_behind(block, args->data, strides == dense ? bytes : SIZE_MAX)) {
+    tt_queue_drain();
+    move_array(args->num_dims, args->dims, elem, block->data, dense, args->data, strides);
+  }
   TT_API_RETURN_IF_ERROR(
       tt_api_buffer_create(memory, dtype, args->num_dims, args->dims, block, &args->buffer));
   // copied already, so every host buffer semantics is kept and the host may go on at once
@@ -340,6 +365,7 @@ static tt_status_t copy_to_memory(PJRT_Buffer* source, PJRT_Memory* memory, PJRT
   tt_vmem_t* block;
   tt_status_t status = tt_vmem_allocate(memory->pool, source->bytes, &block);
   if (tt_status_is_ok(status)) {
+    tt_queue_drain();
     copy_bytes(block->data, source->block->data, source->bytes);
     status = tt_api_buffer_create(memory, source->dtype, source->rank, source->dims, block, out_buffer);
   }
@@ -379,6 +405,7 @@ PJRT_Error* tt_api_Buffer_ToHostBuffer(PJRT_Buffer_ToHostBuffer_Args* args) {
                         args->dst_size, needed);
   }
   TT_API_RETURN_IF_ERROR(tt_api_buffer_hold(source));
+  tt_queue_drain();
   int64_t dense[TT_MAX_RANK];
   dense_strides(source->rank, source->dims, elem, dense);
   move_array(source->rank, source->dims, elem, args->dst, strides, source->block->data, dense);
@@ -400,6 +427,7 @@ PJRT_Error* tt_api_Buffer_CopyRawToHost(PJRT_Buffer_CopyRawToHost_Args* args) {
   TT_API_RETURN_IF_ERROR(
       check_raw("PJRT_Buffer_CopyRawToHost", args->buffer, args->offset, args->transfer_size));
   TT_API_RETURN_IF_ERROR(tt_api_buffer_hold(args->buffer));
+  tt_queue_drain();
   copy_bytes(args->dst, (char*)args->buffer->block->data + args->offset, (size_t)args->transfer_size);
   tt_api_buffer_unhold(args->buffer);
   args->event = tt_api_event_done(TT_OK_STATUS);

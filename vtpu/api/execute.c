@@ -1,4 +1,5 @@
-// Runs a loaded executable on its devices, to the end, inside the call.
+// Runs a loaded executable on its devices: on several to the end, inside the call; on one it may run on behind the
+// caller (exec/queue.h), in the order of the calls.
 //
 //   hold arguments -> take exclusive hold of donated ones -> make output records -> run -> commit or undo
 //
@@ -8,10 +9,12 @@
 //  X2 outputs and deletions happen only after the run of every device has succeeded; with an error no
 //     output is set and every argument stays usable, except what the other devices of the run were
 //     overwriting in place;
+//  X4 what runs behind cannot fail; whoever looks at a buffer's memory or asks whether it is ready waits for it;
 //  X3 no allocation for up to INLINE_ARGS arguments and results besides the blocks of the results.
 #include <string.h>
 
 #include "api/api.h"
+#include "exec/queue.h"
 
 #define INLINE_ARGS 64
 // Rounds in which no device moves before the devices are declared stuck (each takes under 2 us a device).
@@ -245,7 +248,7 @@ tt_status_t tt_api_execute_one(PJRT_LoadedExecutable* loaded, PJRT_Device* devic
       tt_rendezvous_release(rendezvous);
     } else {
       tt_exec_args_t exec = exec_args(loaded, &lane, any_donated, 0, NULL);
-      status = tt_exec_run(&exec);
+      status = tt_exec_submit(&exec);
     }
   }
   lane_finish(loaded, &lane, tt_status_is_ok(status));
@@ -361,6 +364,7 @@ PJRT_Error* tt_api_LoadedExecutable_Execute(PJRT_LoadedExecutable_Execute_Args* 
   tt_free(heap);
   if (TT_UNLIKELY(!tt_status_is_ok(status))) return tt_api_error(status);
   if (args->device_complete_events) {
+    tt_queue_drain();
     for (size_t d = 0; d < wanted; ++d) args->device_complete_events[d] = tt_api_event_done(TT_OK_STATUS);
   }
   return NULL;

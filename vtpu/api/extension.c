@@ -2,6 +2,7 @@
 #include "api/api.h"
 #include "api/extension.h"
 #include "exec/pool.h"
+#include "exec/queue.h"
 #include "ir/fingerprint.h"
 #include "kernels/work.h"
 
@@ -14,6 +15,7 @@ static void reset_peak(PJRT_Device* device) {
 }
 static void set_threads(PJRT_Client* client, int threads) {
   (void)client;  // one pool a process
+  tt_queue_drain();
   tt_pool_set_threads(tt_pool_get(), threads);
 }
 static int threads(PJRT_Client* client) {
@@ -34,6 +36,7 @@ static void* host_pointer(PJRT_Buffer* buffer) {
     tt_status_ignore(status);  // NULL says it
     return NULL;
   }
+  tt_queue_drain();
   void* data = buffer->block->data;
   tt_api_buffer_unhold(buffer);
   return data;
@@ -59,6 +62,18 @@ static PJRT_Error* execute(PJRT_LoadedExecutable* executable, size_t num_args, P
   return tt_api_error(
       tt_api_execute_one(executable, executable->devices[0], num_args, args, donate, outputs));
 }
+static uint64_t position(PJRT_Client* client) {
+  (void)client;  // one queue a process
+  return tt_queue_position();
+}
+static bool is_done(PJRT_Client* client, uint64_t at) {
+  (void)client;
+  return tt_queue_is_done(at);
+}
+static void wait(PJRT_Client* client, uint64_t at) {
+  (void)client;
+  tt_queue_wait(at);
+}
 static void allocations(int64_t* out_allocations, int64_t* out_live_blocks) {
   tt_alloc_stats_t stats = tt_alloc_stats();
   *out_allocations = (int64_t)stats.allocations;
@@ -81,6 +96,9 @@ tt_pjrt_extension_t* tt_api_extension(void) {
       .execute = execute,
       .compile = tt_api_client_compile,
       .allocations = allocations,
+      .position = position,
+      .is_done = is_done,
+      .wait = wait,
   };
   extension.fingerprint = tt_ir_fingerprint();  // the same pointer whoever writes it
   return &extension;

@@ -105,6 +105,7 @@ tt_status_t tt_exec_run(const tt_exec_args_t* args) {
   }
   return TT_OK_STATUS;
 }
+tt_status_t tt_exec_submit(const tt_exec_args_t* args) { return tt_exec_run(args); }
 tt_status_t tt_exec_begin(const tt_exec_args_t* args, tt_exec_t** out_exec) {
   void* memory;
   TT_RETURN_IF_ERROR(tt_alloc(sizeof(tt_exec_t), &memory));

@@ -123,7 +123,7 @@ static bool op_touches(tc_t* c, tc_step_t* step, uint32_t buffer) {
 }
 
 bool tc_step_can_fail(tc_step_t* step) {
-  if (step->kind == PD_S_OP) return tt_k_op_reserves(step->op.kernel);
+  if (step->kind == PD_S_OP) return tt_k_op_can_fail(step->op.kernel);
   if (step->kind == PD_S_CHECK || step->kind == PD_S_COLLECTIVE) return true;
   if (step->kind == PD_S_WHILE) {
     for (int k = 0; k < 2; ++k)

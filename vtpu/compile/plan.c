@@ -12,6 +12,7 @@
 #include "compile/plan_load.h"
 #include "exec/pool.h"
 #include "ir/precision.h"
+#include "kernels/reserve.h"
 
 // Op and dtype numbers, struct layouts: a plan made by another build is refused.
 uint32_t tt_plan_fingerprint(void) {
@@ -99,6 +100,25 @@ static void find_fast(tt_plan_t* plan) {
   plan->fast.on = true;
 }
 
+// L5; control flow is left out because its depth is checked while it runs.
+static bool cannot_fail(const tt_plan_t* plan) {
+  const pd_header_t* h = plan->header;
+  if (h->block_count != 1 || h->collective_count) return false;
+  const pd_step_t* steps = tt_plan_steps(plan, 0);
+  for (uint32_t i = 0; i < plan->blocks[0].step_count; ++i) {
+    if (steps[i].kind == PD_S_LOOP || steps[i].kind == PD_S_REDUCE || steps[i].kind == PD_S_COPY) continue;
+    if (steps[i].kind != PD_S_OP) return false;
+    const pd_op_t* op = PD_AT(plan->bytes, steps[i].data_at, pd_op_t);
+    const tt_k_op_t* kernel = plan->kernels[op->kernel];
+    if (op->region_count || tt_k_op_can_fail(kernel)) return false;
+  }
+  return true;
+}
+
+// What a caller saves must exceed what two threads lose by handing the program over, about 1 us; below 10 us of
+// estimated work it runs at once.
+static bool is_worth_it(const pd_header_t* h) { return h->flops / 30e9 + h->bytes_accessed / 10e9 > 10e-6; }
+
 tt_status_t tt_plan_load(void* bytes, size_t size, bool trusted, tt_plan_t** out_plan) {
   *out_plan = NULL;
   tt_plan_t* plan = NULL;
@@ -144,6 +164,8 @@ tt_status_t tt_plan_load(void* bytes, size_t size, bool trusted, tt_plan_t** out
   if (tt_status_is_ok(status)) {
     count_collectives(plan, plan->info.collectives);
     find_fast(plan);
+    plan->may_run_behind = cannot_fail(plan);
+    plan->is_worth_it = is_worth_it(h);
     *out_plan = plan;
     return TT_OK_STATUS;
   }

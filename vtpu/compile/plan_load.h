@@ -18,6 +18,8 @@ struct tt_plan_s {
   const tt_k_op_t** kernels;
   tt_plan_value_t *parameters, *results;
   tt_plan_info_t info;
+  bool may_run_behind;                // no step can fail or wait: may run behind its caller (exec/queue.h)
+  bool is_worth_it;                   // enough work that the caller gains by it
   // One lane kernel over whole contiguous buffers: run without the machinery.
   struct { bool on; uint8_t op; void* fn; int64_t n; int32_t param[3]; int64_t offset[3]; int64_t esize; uint8_t imm[16]; } fast;
 };

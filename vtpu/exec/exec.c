@@ -8,14 +8,17 @@
 //  E2 on an error no result is handed out, and no donated parameter has been written (the planner puts every
 //     overwrite behind the last step that can fail);
 //  E3 a step that waits has finished its own part; resume polls and never blocks;
-//  E4 an execution that ends early fails the rendezvous, so its peers do not wait forever.
+//  E4 an execution that ends early fails the rendezvous, so its peers do not wait forever;
+//  E5 work that runs behind its caller needs the plan, which it holds, and the addresses of its buffers, no block.
 #include "exec/exec.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/strbuf.h"
+#include "exec/queue.h"
 #include "exec/rendezvous.h"
 
 enum { INLINE_BUFFERS = 64 };
@@ -268,18 +271,7 @@ static void initialize(tt_exec_t* e, const tt_exec_args_t* args) {
   e->frames[0] = (frame_t){0, 0, NULL, false};
 }
 
-static tt_status_t run_fast(const tt_exec_args_t* args) {
-  const tt_plan_t* plan = args->plan;
-  const pd_value_t* v = PD_AT(plan->bytes, plan->header->results_at, pd_value_t);
-  if (v->donor >= 0 && args->donated && args->donated[v->donor]) {
-    args->results[0] = args->parameters[v->donor];
-    tt_vmem_retain(args->results[0]);
-  } else {
-    TT_RETURN_IF_ERROR(tt_vmem_allocate(args->memory, (size_t)v->bytes, &args->results[0]));
-  }
-  void* out = args->results[0]->data;
-  const void* x[3];
-  for (int k = 0; k < 3; ++k) x[k] = plan->fast.param[k] >= 0 ? (const char*)args->parameters[plan->fast.param[k]]->data + plan->fast.offset[k] : NULL;
+static void call_fast(const tt_plan_t* plan, void* out, const void* const* x) {
   size_t n = (size_t)plan->fast.n;
   switch (plan->fast.op) {
     case PD_I_UNARY: ((tt_k_unary_fn_t)plan->fast.fn)(out, x[0], n); break;
@@ -289,10 +281,84 @@ static tt_status_t run_fast(const tt_exec_args_t* args) {
     case PD_I_FILL: tt_k_fill(out, plan->fast.imm, (size_t)plan->fast.esize, n); break;
     default: if (out != x[0]) memcpy(out, x[0], n * (size_t)plan->fast.esize); break;
   }
+}
+
+// ---- behind the caller ---------------------------------------------------------------------------
+typedef struct fast_entry_s {
+  tt_plan_t* plan;
+  void* out;
+  const void* x[3];
+} fast_entry_t;
+static void run_fast_entry(void* payload) {
+  const fast_entry_t* entry = payload;
+  call_fast(entry->plan, entry->out, entry->x);
+  tt_plan_release(entry->plan);
+}
+
+enum { ENTRY_BUFFERS = (TT_QUEUE_PAYLOAD - sizeof(tt_plan_t*)) / sizeof(void*) };
+typedef struct entry_s {
+  tt_plan_t* plan;
+  void* bases[ENTRY_BUFFERS];
+} entry_t;
+static_assert(sizeof(entry_t) <= TT_QUEUE_PAYLOAD && sizeof(fast_entry_t) <= TT_QUEUE_PAYLOAD, "Q5");
+
+static void run_entry(void* payload) {
+  entry_t* entry = payload;
+  tt_exec_t e;
+  initialize(&e, &(tt_exec_args_t){.plan = entry->plan});
+  e.bases = entry->bases;
+  bool wait = false;
+  tt_status_t status = run(&e, &wait);
+  assert(tt_status_is_ok(status) && !wait && "L5: a plan that may run behind cannot fail");
+  tt_status_ignore(status);
+  tt_plan_release(entry->plan);
+}
+
+static tt_plan_t* hold(const tt_plan_t* plan) {
+  tt_plan_t* held = (tt_plan_t*)(uintptr_t)plan;
+  tt_plan_retain(held);
+  return held;
+}
+
+static tt_status_t run_fast(const tt_exec_args_t* args) {
+  const tt_plan_t* plan = args->plan;
+  const pd_value_t* v = PD_AT(plan->bytes, plan->header->results_at, pd_value_t);
+  if (v->donor >= 0 && args->donated && args->donated[v->donor]) {
+    args->results[0] = args->parameters[v->donor];
+    tt_vmem_retain(args->results[0]);
+  } else {
+    TT_RETURN_IF_ERROR(tt_vmem_allocate(args->memory, (size_t)v->bytes, &args->results[0]));
+  }
+  fast_entry_t fast = {.out = args->results[0]->data};
+  for (int k = 0; k < 3; ++k) fast.x[k] = plan->fast.param[k] >= 0 ? (const char*)args->parameters[plan->fast.param[k]]->data + plan->fast.offset[k] : NULL;
+  if (TT_UNLIKELY(!tt_queue_is_idle())) {   // too small to begin with, but it keeps its place behind others (Q2)
+    if (tt_queue_is_useful()) {
+      fast.plan = hold(plan);
+      *(fast_entry_t*)tt_queue_reserve() = fast;
+      tt_queue_commit(run_fast_entry);
+      return TT_OK_STATUS;
+    }
+    tt_queue_drain();
+  }
+  call_fast(plan, fast.out, fast.x);
   return TT_OK_STATUS;
 }
 
-tt_status_t tt_exec_run(const tt_exec_args_t* args) {
+static bool leave_behind(const tt_exec_t* e) {
+  const tt_plan_t* plan = e->plan;
+  if (!plan->may_run_behind || plan->header->buffer_count > ENTRY_BUFFERS) return false;
+  if (tt_queue_is_idle() && !plan->is_worth_it) return false;
+  if (!tt_queue_is_useful()) return false;
+  tt_plan_t* held = hold(plan);
+  entry_t* entry = tt_queue_reserve();
+  entry->plan = held;
+  memcpy(entry->bases, e->bases, plan->header->buffer_count * sizeof(void*));
+  tt_queue_commit(run_entry);
+  return true;
+}
+
+// ---- one device, without collectives -----------------------------------------------------------
+static tt_status_t exec_run(const tt_exec_args_t* args, bool may_leave_behind) {
   const tt_plan_t* plan = args->plan;
   if (TT_LIKELY(plan->fast.on)) return run_fast(args);
   const pd_header_t* h = plan->header;
@@ -312,10 +378,21 @@ tt_status_t tt_exec_run(const tt_exec_args_t* args) {
   if (h->collective_count) memset(e.rounds, 0, h->collective_count * sizeof *e.rounds);
   tt_status_t status = allocate(&e);
   bool wait = false;
-  if (tt_status_is_ok(status)) status = run(&e, &wait);
+  if (tt_status_is_ok(status) && !(may_leave_behind && leave_behind(&e))) {
+    tt_queue_drain();                  // Q2
+    status = run(&e, &wait);
+  }
   tt_vmem_release(e.temps);
   tt_free(own);
   if (TT_UNLIKELY(!tt_status_is_ok(status))) drop_results(&e);
+  return status;
+}
+
+tt_status_t tt_exec_submit(const tt_exec_args_t* args) { return exec_run(args, true); }
+
+tt_status_t tt_exec_run(const tt_exec_args_t* args) {
+  tt_status_t status = exec_run(args, false);
+  tt_queue_drain();                    // a fast plan may have kept its place behind others
   return status;
 }
 
@@ -344,6 +421,7 @@ tt_status_t tt_exec_begin(const tt_exec_args_t* args, tt_exec_t** out_exec) {
   tt_plan_retain((tt_plan_t*)(uintptr_t)args->plan);
   tt_status_t status = allocate(e);
   if (!tt_status_is_ok(status)) { tt_exec_end(e); return status; }
+  tt_queue_drain();                    // Q2
   *out_exec = e;
   return TT_OK_STATUS;
 }

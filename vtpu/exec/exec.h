@@ -24,6 +24,11 @@ typedef struct tt_exec_s tt_exec_t;
 // results are NULL. No allocation besides device memory after warm-up.
 tt_status_t tt_exec_run(const tt_exec_args_t* args) TT_MUST_USE;
 
+// The same, and may return before the work is done: it runs behind the caller (queue.h) where the plan cannot fail and
+// is worth it, or where other work is still running behind. Results and temporaries are there in any case; whoever
+// reads or writes them outside of this function waits for the queue first. Blocks may be released at once.
+tt_status_t tt_exec_submit(const tt_exec_args_t* args) TT_MUST_USE;
+
 // Resumable form.
 tt_status_t tt_exec_begin(const tt_exec_args_t* args, tt_exec_t** out_exec) TT_MUST_USE;
 tt_status_t tt_exec_resume(tt_exec_t* exec, tt_exec_state_t* out_state) TT_MUST_USE;

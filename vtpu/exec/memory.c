@@ -14,6 +14,7 @@
 #include "base/alloc.h"
 #include "base/thread.h"
 #include "exec/memory_os.h"
+#include "exec/queue.h"
 
 #define GRANULE ((size_t)64)
 #define SMALL_LIMIT ((size_t)1 << 20)
@@ -170,6 +171,7 @@ static void segment_unmap(tt_vmem_pool_t* pool, segment_t* segment, block_t* onl
 
 // Gives back whole free segments, and with `pages` the pages of the other free blocks.
 static void give_back(tt_vmem_pool_t* pool, bool pages) {
+  tt_queue_drain();             // a free block may still be in use there (queue.h)
   for (int h = 0; h < 2; ++h) {
     heap_t* heap = &pool->heaps[h];
     for (int level = 0; level < LEVELS; ++level) {

@@ -6,6 +6,8 @@
 //  M2 in_use = sum of capacities of live blocks <= budget; reserved = in_use + cached <= budget; cached blocks
 //     are given back to the OS before an allocation is refused;
 //  M3 a freed block goes to the cache at once; trim() returns every cached block;
+//  M5 a released block may be in use by the queue still: whoever gets it waits or queues (queue.h), and it goes back to
+//     the OS only once the queue is drained;
 //  M4 no system call on the hit path; safe from any thread.
 #ifndef TT_VTPU_EXEC_MEMORY_H_
 #define TT_VTPU_EXEC_MEMORY_H_

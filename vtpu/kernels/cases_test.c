@@ -198,7 +198,7 @@ static tt_status_t run_op(machine_t* m, const tt_op_t* op) {
     tt_status_free(failed);
     if (!fired) break;
     if (!exhausted) status = tt_status_create(TT_INTERNAL, "%s ignores a failed allocation", kernel->name);
-    else if (!tt_k_op_reserves(kernel)) status = tt_status_create(TT_INTERNAL, "%s reserves memory unlisted", kernel->name);
+    else if (!tt_k_op_can_fail(kernel)) status = tt_status_create(TT_INTERNAL, "%s reserves memory unlisted", kernel->name);
     else if ((tt_k_work_trim(), tt_alloc_stats().live_blocks != live)) status = tt_status_create(TT_INTERNAL, "%s leaks on a failed allocation", kernel->name);
   }
   // once more with result 0 taking over its operand

@@ -5,8 +5,9 @@
 
 #include "kernels/kernel.h"
 
-// Whether run() may return RESOURCE_EXHAUSTED. It does so before it has written anything that it takes over
+// Whether run() may return an error: RESOURCE_EXHAUSTED of a kernel that reserves memory, INVALID_ARGUMENT of one that
+// checks its operands' values. It does so before it has written anything that it takes over
 // (`inplace`). cases_test fails a kernel that is not listed and does.
-bool tt_k_op_reserves(const tt_k_op_t* kernel);
+bool tt_k_op_can_fail(const tt_k_op_t* kernel);
 
 #endif  // TT_VTPU_KERNELS_RESERVE_H_

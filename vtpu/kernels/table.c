@@ -119,16 +119,17 @@ const tt_k_op_t* tt_k_op_find(const tt_op_t* op, void (*log)(void* self, const c
   return NULL;
 }
 
-bool tt_k_op_reserves(const tt_k_op_t* kernel) {
+bool tt_k_op_can_fail(const tt_k_op_t* kernel) {
   switch (kernel->kind) {
     case TT_OP_SORT: case TT_OP_SCATTER: case TT_OP_MAP: case TT_OP_REDUCE: case TT_OP_REDUCE_WINDOW:
-    case TT_OP_SELECT_AND_SCATTER: case TT_OP_FFT: case TT_OP_CHOLESKY: case TT_OP_TRIANGULAR_SOLVE: return true;
+    case TT_OP_SELECT_AND_SCATTER: case TT_OP_FFT: case TT_OP_CHOLESKY: case TT_OP_TRIANGULAR_SOLVE:
+    case TT_OP_DYNAMIC_PAD: return true;   // the last one: when operands contradict its type
     default: break;
   }
 #if __has_include("kernels/linalg.c")
   for (const tt_k_op_t* k = tt_k_linalg_table; k->name; ++k) if (k == kernel) return true;
 #endif
-  return false;
+  return kernel == tt_k_check_table;
 }
 
 const tt_k_op_t* tt_k_op_by_name(const char* name) {
