@@ -14,14 +14,12 @@ def gemm(threads):
         def make(device, dtype=torch.float32, n=n):
             a, b = torch.randn(n, n, device=device, dtype=dtype), torch.randn(n, n, device=device, dtype=dtype)
             return lambda: a @ b
-        ours, peer = both(make)
-        f32, theirs = pair(ours, peer, blocks=7, seconds=0.05, least=1)
-        row("gemm", f"f32 {n}^3, {threads} thread(s)", f32, theirs, "ms", 0.9, "more")
+        f32, peer = both(make)
+        row("gemm", f"f32 {n}^3, {threads} thread(s)", *pair(f32, peer, blocks=7, seconds=0.05, least=1), "ms", 0.9, "more")
         if n <= 1024:
-            ours, peer = both(lambda device: make(device, torch.bfloat16))
-            bf16, theirs = pair(ours, peer, blocks=5, seconds=0.05, least=1)
-            row("gemm", f"bf16 {n}^3 against PyTorch", bf16, theirs, "ms", 0.8, "more")
-            row("gemm", f"bf16 {n}^3 against our f32", bf16, f32, "ms", 0.9, "more")
+            bf16, peer = both(lambda device: make(device, torch.bfloat16))
+            row("gemm", f"bf16 {n}^3 against PyTorch", *pair(bf16, peer, blocks=5, seconds=0.05, least=1), "ms", 0.8, "more")
+            row("gemm", f"bf16 {n}^3 against our f32", *pair(bf16, f32, blocks=5, seconds=0.05, least=1), "ms", 0.9, "more")
     for m, k, n in ((1, 576, 1536), (1, 4096, 4096), (8, 4096, 4096)):
         def make(device, m=m, k=k, n=n):
             x, w = torch.randn(m, k, device=device), torch.randn(n, k, device=device)

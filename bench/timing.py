@@ -4,6 +4,8 @@ import statistics
 import sys
 import time
 
+import torch
+
 # The C library otherwise maps and clears the memory of large results anew for each, or not, as earlier sizes have it.
 TUNED = {"MALLOC_MMAP_THRESHOLD_": "4294967296", "MALLOC_TRIM_THRESHOLD_": "8589934592", "MALLOC_TOP_PAD_": "536870912", "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1"}
 
@@ -35,14 +37,15 @@ def settle(limit=0.25):
 
 
 def block(function, seconds=0.02, least=3):
-    """Seconds a call of one block of calls."""
+    """Seconds a call of one block of calls, until the last has done its work: tpu programs run behind their callers."""
     count, begin = 0, time.perf_counter()
     while True:
         function()
         count += 1
         now = time.perf_counter()
         if count >= least and now - begin >= seconds:
-            return (now - begin) / count
+            torch.tpu.synchronize()
+            return (time.perf_counter() - begin) / count
 
 
 def pair(ours, peer, blocks=15, seconds=0.02, least=3):
@@ -50,6 +53,7 @@ def pair(ours, peer, blocks=15, seconds=0.02, least=3):
     for function in (ours, peer):
         for _ in range(3):
             function()
+    torch.tpu.synchronize()
     a, b = [], []
     for _ in range(blocks):
         settle()
