@@ -12,7 +12,7 @@
 //     one and to whoever has seen its position done;
 //  Q2 who touches device memory outside an entry loads the position after it has its blocks and waits for it: a
 //     block that an entry uses was released after that entry's commit, so the wait covers it;
-//  Q3 an entry cannot fail, allocates nothing and takes no lock of the allocator, the plugin or the client (a
+//  Q3 an entry cannot fail, takes no device memory and no lock of the allocator, the plugin or the client (a
 //     wait may hold them);
 //  Q4 after fork the child never waits: the entries' thread is gone, and its calls are refused anyway;
 //  Q5 at most TT_QUEUE_CAPACITY entries stand in the queue; a producer that finds it full works until there is room.
