@@ -55,6 +55,33 @@ def test_bits_do_not_depend_on_threads(threads):
         torch.set_num_threads(before)
 
 
+def train(threads):
+    torch.set_num_threads(threads)
+    torch.manual_seed(0)
+    layers = torch.nn.Linear(256, 512), torch.nn.GELU(), torch.nn.Dropout(0.1), torch.nn.LayerNorm(512), torch.nn.Linear(512, 10)
+    model = torch.nn.Sequential(*layers).to("tpu")
+    optimizer = torch.optim.AdamW(model.parameters(), 1e-3)
+    x, y = torch.randn(512, 256).to("tpu"), torch.randint(0, 10, (512,)).to("tpu")
+    for _ in range(20):
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+    return [loss.detach().cpu(), *(p.detach().cpu() for p in model.parameters())]
+
+
+def test_training_behind_and_inside_the_calls():
+    before = torch.get_num_threads()
+    try:
+        inside = train(1)
+        for _ in range(2):
+            for a, b in zip(train(2), inside):
+                assert torch.equal(a, b)
+    finally:
+        torch.set_num_threads(before)
+
+
 def test_several_threads_and_shared_weights():
     w = whole(256, 256)
     on_device = w.to("tpu")
