@@ -2,7 +2,8 @@
 //
 // Per phase and chunk of images: the image is copied (padded) unless it can be read where it lies, then tasks make blocks
 // of results from panels of it:
-//   GEMM    blocks of columns are packed into panels (never the image matrix of a whole batch), weights once a call
+//   GEMM    blocks of columns are packed into panels: by the task that uses them, or once before the tasks where several
+//           do and the panels are small (never the image matrix of a whole batch); weights once a call, or by the tasks
 //   DIRECT  few output channels a group (depthwise): rows of columns, nothing packed
 //   DOTS    the same with the sum along the image's rows (depthwise weight gradients)
 // Work is cut by shape alone, and each result is one sum in fixed order.
@@ -408,6 +409,99 @@ static void finished(const job_t* j, const block_t* b, int64_t first, int64_t ro
     i += n;
   }
 }
+static size_t panel_stride(const tt_conv_plan_t* p) {
+  return tt_align_up((size_t)(p->kc * p->nr) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
+}
+// The panels of a block of columns for the kb-th block of k.
+static void pack_block(const job_t* j, const block_t* b, int64_t g, int64_t kb, char* panels) {
+  const tt_conv_plan_t* p = j->p;
+  const int64_t es = (int64_t)p->acc_bytes, nr = p->nr, k = kb * p->kc, depth = TT_MIN(p->kc, p->k - k);
+  const size_t stride = panel_stride(p);
+  const char *image = j->image + g * p->s_g * es, *halves = j->image + g * p->s_g * 2;
+  if (depth == 0) return;
+  if (p->along_k) {
+    tt_conv_run_t own[TT_CONV_KC];
+    int64_t count;
+    const tt_conv_run_t* runs = k_runs(j, k, depth, own, &count);
+    for (int64_t i = 0; i < b->panels; ++i, panels += stride) {
+      const int64_t cols = TT_MIN(nr, b->last - b->first - i * nr);
+      if (p->halves) {  // columns evenly spread
+        for (int64_t r = 0; r < count; ++r) {
+          j->x_pack(panels + (size_t)(runs[r].column * nr * es), nr, halves + (b->x[i * nr] + runs[r].x) * 2,
+                    p->s_n, 1, cols, runs[r].size);
+        }
+        continue;
+      }
+      p->lanes->pack_columns(panels, nr, image, runs, count, b->x + i * nr, cols);
+    }
+    return;
+  }
+  int64_t own[TT_CONV_KC];
+  const int64_t* offsets = k_offsets(j, k, depth, own);
+  for (int64_t i = 0; i < b->panels; ++i, panels += stride) {
+    if (p->halves) pack_halves(j, panels, halves + offsets[0] * 2, depth, b->runs + i * nr, b->run_count[i]);
+    else p->lanes->pack_rows(panels, nr, image, offsets, depth, b->runs + i * nr, b->run_count[i]);
+  }
+}
+static char* shared_panels(const job_t* j, int64_t g, int64_t block, int64_t kb) {
+  const tt_conv_plan_t* p = j->p;
+  return j->scratch + p->shared_at +
+         (size_t)(((g * j->blocks + block) * p->k_blocks + kb) * p->block) * panel_stride(p);
+}
+// Units: (group, block of columns, block of k).
+static void pack_shared(void* self, int64_t begin, int64_t end) {
+  const job_t* j = self;
+  const int64_t k_blocks = j->p->k_blocks;
+  block_t b;
+  for (int64_t unit = begin; unit < end; ++unit) {
+    const int64_t kb = unit % k_blocks, block = unit / k_blocks % j->blocks, g = unit / k_blocks / j->blocks;
+    if (unit == begin || kb == 0) find_block(j, block, &b);
+    pack_block(j, &b, g, kb, shared_panels(j, g, block, kb));
+  }
+}
+typedef struct gemm_task_s {
+  const job_t* j;
+  block_t b;
+  k_dims_t dims;
+  int64_t g, o_first, kb_first, split;
+  char *tile, *late, *y;
+} gemm_task_t;
+// Adds the kb-th block of k to the results of a panel of output channels.
+static void multiply(const gemm_task_t* t, int64_t o, int64_t kb, const char* panel) {
+  const job_t* j = t->j;
+  const tt_conv_plan_t* p = j->p;
+  const block_t* b = &t->b;
+  const int64_t es = (int64_t)p->acc_bytes, nr = p->nr, tile_rs = p->block * nr;
+  const int64_t k = kb * p->kc, depth = TT_MIN(p->kc, p->k - k);
+  const int64_t rows = TT_MIN(p->width, p->oc - o * p->width);
+  const int64_t at = p->w_base + t->g * p->w_g + o * p->width * p->w_o + k;  // where k is dense
+  int64_t a_rs = 0;  // 0: packed
+  const char* a = t->late;
+  if (p->w_in_place) {
+    a = j->w + at * es;
+    a_rs = p->w_o;
+  } else if (p->pack_late) {
+    pack_panel(j, &t->dims, t->g * p->panels + o, k, depth, t->late);
+  } else {
+    a = j->scratch + p->w_at + (size_t)(t->g * p->panels + o) * p->panel_bytes + (size_t)(k * p->width * es);
+  }
+  const size_t stride = panel_stride(p);
+  for (int64_t i = 0; i < b->panels; ++i, panel += stride) {
+    const int64_t cols = TT_MIN(nr, b->last - b->first - i * nr);
+    char* c = t->tile + ((o - t->o_first) * p->width * tile_rs + i * nr) * es;
+    int64_t c_rs = tile_rs;
+    if (p->splits > 1) {
+      c = j->scratch + p->part_at + (size_t)t->split * p->part_bytes +
+          ((t->g * p->oc + o * p->width) * p->columns + b->first + i * nr) * es;
+      c_rs = p->columns;
+    } else if (b->in_result[i]) {
+      c = t->y + (o * p->width * p->y_o + b->y[i * nr]) * es;
+      c_rs = p->y_o;
+    }
+    if (a_rs) p->kernel->run_strided(depth, a, a_rs, 1, panel, nr, c, c_rs, rows, cols, kb > t->kb_first);
+    else p->kernel->run(depth, a, panel, c, c_rs, rows, cols, kb > t->kb_first);
+  }
+}
 static void gemm_task(void* self, size_t slot, size_t task) {
   const job_t* j = self;
   const tt_conv_plan_t* p = j->p;
@@ -416,100 +510,53 @@ static void gemm_task(void* self, size_t slot, size_t task) {
   const int64_t block = p->oc_outer ? at % j->blocks : at / p->oc_blocks;
   const int64_t g = rest % p->groups, split = rest / p->groups;
   const int64_t es = (int64_t)p->acc_bytes, nr = p->nr;
-  char* panels = j->scratch + p->slot_at + slot * p->slot_bytes;
-  char *tile = panels + p->tile_at, *late = panels + p->a_at;
-  block_t b;
-  find_block(j, block, &b);
-  const char *image = j->image + g * p->s_g * es, *halves = j->image + g * p->s_g * 2;
-  const size_t b_panel = tt_align_up((size_t)(p->kc * nr * es) + TT_GEMM_PACK_SLACK, 64);
-  char* y = j->y + (p->y_base + j->first * p->y_n + g * p->y_g) * (int64_t)j->y_bytes;
-  const int64_t tile_rs = p->block * nr;
   const int64_t o_first = oc_block * p->oc_block, o_last = TT_MIN(o_first + p->oc_block, p->panels);
   const int64_t kb_first = split * p->k_blocks / p->splits, kb_last = (split + 1) * p->k_blocks / p->splits;
-  const k_dims_t dims = k_dims_of(p);
-  for (int64_t kb = kb_first; kb < kb_last; ++kb) {
-    const int64_t k = kb * p->kc, depth = TT_MIN(p->kc, p->k - k);
-    if (depth && p->along_k) {
-      tt_conv_run_t own[TT_CONV_KC];
-      int64_t count;
-      const tt_conv_run_t* runs = k_runs(j, k, depth, own, &count);
-      for (int64_t i = 0; i < b.panels; ++i) {
-        if (p->halves) {  // columns evenly spread
-          for (int64_t r = 0; r < count; ++r) {
-            j->x_pack(panels + (size_t)i * b_panel + (size_t)(runs[r].column * nr * es), nr,
-                      halves + (b.x[i * nr] + runs[r].x) * 2, p->s_n, 1,
-                      TT_MIN(nr, b.last - b.first - i * nr), runs[r].size);
-          }
-          continue;
-        }
-        p->lanes->pack_columns(panels + (size_t)i * b_panel, nr, image, runs, count, b.x + i * nr,
-                               TT_MIN(nr, b.last - b.first - i * nr));
-      }
-    } else if (depth) {
-      int64_t own[TT_CONV_KC];
-      const int64_t* offsets = k_offsets(j, k, depth, own);
-      for (int64_t i = 0; i < b.panels; ++i) {
-        if (p->halves) {  // k evenly spread
-          pack_halves(j, panels + (size_t)i * b_panel, halves + offsets[0] * 2, depth, b.runs + i * nr,
-                      b.run_count[i]);
-          continue;
-        }
-        p->lanes->pack_rows(panels + (size_t)i * b_panel, nr, image, offsets, depth, b.runs + i * nr,
-                            b.run_count[i]);
-      }
-    }
+  char* panels = j->scratch + p->slot_at + slot * p->slot_bytes;
+  char *tile = panels + p->tile_at, *late = panels + p->a_at;
+  char* y = j->y + (p->y_base + j->first * p->y_n + g * p->y_g) * (int64_t)j->y_bytes;
+  const int64_t tile_rs = p->block * nr;
+  gemm_task_t t;  // field by field: the block is large
+  t.j = j;
+  t.dims = k_dims_of(p);
+  t.g = g;
+  t.o_first = o_first;
+  t.kb_first = kb_first;
+  t.split = split;
+  t.tile = tile;
+  t.late = late;
+  t.y = y;
+  block_t* b = &t.b;
+  find_block(j, block, b);
+  if (p->shared) {  // rows of weights are read from end to end
     for (int64_t o = o_first; o < o_last; ++o) {
-      const int64_t rows = TT_MIN(p->width, p->oc - o * p->width);
-      const char* a;
-      if (p->w_in_place) {
-        a = j->w + (p->w_base + g * p->w_g + o * p->width * p->w_o + k) * es;
-      } else if (p->pack_late) {
-        pack_panel(j, &dims, g * p->panels + o, k, depth, late);
-        a = late;
-      } else {
-        a = j->scratch + p->w_at + (size_t)(g * p->panels + o) * p->panel_bytes + (size_t)(k * p->width * es);
-      }
-      for (int64_t i = 0; i < b.panels; ++i) {
-        const int64_t cols = TT_MIN(nr, b.last - b.first - i * nr);
-        char* c;
-        int64_t c_rs;
-        if (p->splits > 1) {
-          c = j->scratch + p->part_at + (size_t)split * p->part_bytes +
-              ((g * p->oc + o * p->width) * p->columns + b.first + i * nr) * es;
-          c_rs = p->columns;
-        } else if (b.in_result[i]) {
-          c = y + (o * p->width * p->y_o + b.y[i * nr]) * es;
-          c_rs = p->y_o;
-        } else {
-          c = tile + ((o - o_first) * p->width * tile_rs + i * nr) * es;
-          c_rs = tile_rs;
-        }
-        const char* panel = panels + (size_t)i * b_panel;
-        if (p->w_in_place)
-          p->kernel->run_strided(depth, a, p->w_o, 1, panel, nr, c, c_rs, rows, cols, kb > kb_first);
-        else p->kernel->run(depth, a, panel, c, c_rs, rows, cols, kb > kb_first);
-      }
+      for (int64_t kb = kb_first; kb < kb_last; ++kb) multiply(&t, o, kb, shared_panels(j, g, block, kb));
+    }
+  } else {
+    for (int64_t kb = kb_first; kb < kb_last; ++kb) {
+      pack_block(j, b, g, kb, panels);
+      for (int64_t o = o_first; o < o_last; ++o) multiply(&t, o, kb, panels);
     }
   }
   if (p->splits > 1) return;
   const int64_t rows = TT_MIN(o_last * p->width, p->oc) - o_first * p->width;
   if (j->narrow) {  // no panel is in the result: whole rows
     for (int64_t r = 0; r < rows; ++r) {
-      store(j, tile + r * tile_rs * es, y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y,
-            b.last - b.first, b.y_runs, b.y_run_count[0]);
+      store(j, tile + r * tile_rs * es, y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b->y,
+            b->last - b->first, b->y_runs, b->y_run_count[0]);
     }
   }
-  for (int64_t i = 0; i < b.panels && !j->narrow; ++i) {
-    if (b.in_result[i]) continue;
-    const int64_t cols = TT_MIN(nr, b.last - b.first - i * nr);
+  for (int64_t i = 0; i < b->panels && !j->narrow; ++i) {
+    if (b->in_result[i]) continue;
+    const int64_t cols = TT_MIN(nr, b->last - b->first - i * nr);
     for (int64_t r = 0; r < rows; ++r) {
       store(j, tile + (r * tile_rs + i * nr) * es,
-            y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b.y + i * nr, cols,
-            b.y_runs + i * nr, b.y_run_count[i]);
+            y + (o_first * p->width + r) * p->y_o * (int64_t)j->y_bytes, b->y + i * nr, cols,
+            b->y_runs + i * nr, b->y_run_count[i]);
     }
   }
   if (j->epilogue)
-    finished(j, &b, p->y_base + j->first * p->y_n + g * p->y_g + o_first * p->width * p->y_o, rows);
+    finished(j, b, p->y_base + j->first * p->y_n + g * p->y_g + o_first * p->width * p->y_o, rows);
 }
 // Adds the splits' sums of channels, in the splits' order.
 static void add_splits(void* self, int64_t begin, int64_t end) {
@@ -659,6 +706,8 @@ static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tenso
       }
       if (p->kind == TT_CONV_GEMM) {
         job.blocks = ((job.columns + p->nr - 1) / p->nr + p->block - 1) / p->block;
+        const int64_t units = p->groups * job.blocks * p->k_blocks;
+        if (p->shared) tt_k_parallel(pool, units, pool ? 1 : units, pack_shared, &job);
         tt_gemm_tasks(pool, (size_t)(p->splits * p->groups * job.blocks * p->oc_blocks), gemm_task, &job);
         if (p->splits > 1) {
           const int64_t rows = p->groups * p->oc;

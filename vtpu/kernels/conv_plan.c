@@ -294,13 +294,12 @@ bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_
   p->nr = p->kernel->nr;
   p->width = p->kind == TT_CONV_GEMM ? p->kernel->mr : p->kind == TT_CONV_DIRECT ? p->oc : 1;
   plan_tasks(p);
+  const int64_t w_run = run_of((int64_t[]){p->ic, p->d[0].ker, p->d[1].ker, p->d[2].ker},
+                               (int64_t[]){p->w_c, p->d[0].ws, p->d[1].ws, p->d[2].ws});
   if (!force && p->kind == TT_CONV_GEMM && p->w_dtype == p->acc && p->groups * p->columns <= 4 * p->nr &&
       p->k > 0) {
-    const tt_conv_dim_t* d = p->d;
-    const int64_t run = run_of((int64_t[]){p->ic, d[0].ker, d[1].ker, d[2].ker},
-                               (int64_t[]){p->w_c, d[0].ws, d[1].ws, d[2].ws});
     // rows a multiple of 4 KiB apart would share their cache sets
-    p->w_in_place = run == p->k && (p->w_o * (int64_t)p->acc_bytes % 4096 != 0 || p->k < 64);
+    p->w_in_place = w_run == p->k && (p->w_o * (int64_t)p->acc_bytes % 4096 != 0 || p->k < 64);
   }
   p->panel_bytes = tt_align_up((size_t)(p->k * p->width) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
   p->w_at = 0;
@@ -309,22 +308,26 @@ bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_
   const bool long_k = p->kind == TT_CONV_GEMM && p->along_k && p->k_blocks >= 4;
   const bool rarely = p->kind == TT_CONV_GEMM && p->blocks <= 2 && p->k > 0;
   const bool may_pack_late = long_k || rarely;
-  p->pack_late =
-      !p->w_in_place && ((long_k && (p->blocks <= 2 || w_bytes > (4 << 20))) ||
-                         (rarely && run_of((int64_t[]){p->ic, p->d[0].ker, p->d[1].ker, p->d[2].ker},
-                                         (int64_t[]){p->w_c, p->d[0].ws, p->d[1].ws, p->d[2].ws}) >= 64));
+  p->pack_late = !p->w_in_place &&
+                 ((long_k && (p->blocks <= 2 || w_bytes > (4 << 20))) || (rarely && w_run >= 64));
   // A thread begins with neighbouring tasks: it should share the smaller operand with the others.
   p->oc_outer = p->kind == TT_CONV_GEMM && !p->pack_late && p->oc * p->k > p->ic * p->columns;
   p->x_at = p->w_in_place || (p->pack_late && !force) ? 0 : w_bytes;
   p->offsets_at = p->x_at + tt_align_up(image_bytes + 64, 64);
-  p->part_at = p->offsets_at + (p->kind == TT_CONV_DIRECT ? tt_align_up((size_t)p->k * 8, 64) : 0);
+  p->shared_at = p->offsets_at + (p->kind == TT_CONV_DIRECT ? tt_align_up((size_t)p->k * 8, 64) : 0);
+  const size_t b_panel = tt_align_up((size_t)(p->kc * p->nr) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
+  // packed once for all tasks, unless that goes through memory
+  const double shared_bytes =
+      (double)p->groups * (double)(p->blocks * p->block) * (double)p->k_blocks * (double)b_panel;
+  p->shared = p->kind == TT_CONV_GEMM && p->k > 0 && !p->along_k && p->oc_blocks > 1 &&
+              shared_bytes <= (double)(8 << 20);
+  p->part_at = p->shared_at + (p->shared ? (size_t)shared_bytes : 0);
   p->part_bytes =
       p->splits > 1 ? tt_align_up((size_t)(p->groups * p->oc * p->columns) * p->acc_bytes, 64) : 0;
   p->slot_at = p->part_at + (size_t)p->splits * p->part_bytes;
   // a slot: panels of the image, then sums
   if (p->kind == TT_CONV_GEMM) {
-    p->tile_at =
-        (size_t)p->block * tt_align_up((size_t)(p->kc * p->nr) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
+    p->tile_at = p->shared ? 0 : (size_t)p->block * b_panel;
     p->a_at =
         p->tile_at + tt_align_up((size_t)(p->oc_block * p->width * p->block * p->nr) * p->acc_bytes, 64);
     p->slot_bytes =

@@ -371,11 +371,30 @@ TT_TEST(conv, large) {
   check_three(square(3, 70, 130, 30, 3, 2, 1, 1));
   check_three(square(40, 16, 16, 60, 3, 1, 1, 1));
 }
+// Many output channels, few columns: tasks of different channels share panels.
+TT_TEST(conv, shared_panels) {
+  static const tt_dtype_t dtypes[] = {TT_DTYPE_F32, TT_DTYPE_F64, TT_DTYPE_BF16, TT_DTYPE_F16};
+  for (tt_isa_t isa = TT_ISA_AVX2; isa <= tt_k_isa_supported() && isa <= TT_ISA_AVX512; ++isa) {
+    tt_k_isa_set(isa);
+    for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; ++i) {
+      config_t c[] = {square(2, 64, 250, 5, 3, 1, 1, 1), square(1, 48, 250, 9, 3, 2, 1, 1),
+                      square(2, 160, 320, 4, 3, 1, 1, 2), square(2, 260, 250, 7, 1, 1, 0, 1)};
+      for (size_t at = 0; at < sizeof c / sizeof *c; ++at) {
+        c[at].dtype = c[at].y_dtype = dtypes[i];
+        TT_EXPECT(check(&c[at], false) && check(&c[at], true));
+        if (dtypes[i] != TT_DTYPE_BF16) continue;
+        c[at].y_dtype = TT_DTYPE_F32;
+        TT_EXPECT(check(&c[at], false));
+      }
+    }
+  }
+  tt_k_isa_set(tt_k_isa_supported());
+}
 
 // Fractions: the same bits with 1, 3 and 8 threads, and errors within the bound of the sum's length.
 TT_TEST(conv, threads_and_rounding) {
   const config_t forward[] = {square(2, 40, 33, 21, 3, 1, 1, 1), square(2, 24, 24, 40, 3, 1, 1, 24),
-                              square(3, 3, 16, 40, 7, 2, 3, 1)};
+                              square(3, 3, 16, 40, 7, 2, 3, 1), square(2, 64, 250, 5, 3, 1, 1, 1)};
   const tt_k_op_t *fast = tt_k_op_by_name("tt_k_float_convolution_packed__avx2"),
                   *ref = tt_k_op_by_name("tt_k_any_convolution__generic");
   if (tt_k_isa_supported() < TT_ISA_AVX2) return;
