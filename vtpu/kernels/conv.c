@@ -92,7 +92,7 @@ typedef struct job_s {
   int64_t columns, blocks;  // of the chunk
   size_t x_bytes, w_bytes, y_bytes;
   tt_gemm_pack_fn_t x_pack, w_pack;
-  tt_conv_pad_fn_t pad_rows;  // of x's dtype
+  tt_conv_pad_fn_t pad_rows, w_rows;  // of x's and w's dtype
   tt_k_unary_fn_t narrow;  // acc -> y's dtype; NULL when equal
   int64_t offsets[TT_CONV_KC];  // of k, when there is one block of k
   tt_conv_run_t runs[TT_CONV_MAX_RUNS];  // the same along k
@@ -480,6 +480,9 @@ static void multiply(const gemm_task_t* t, int64_t o, int64_t kb, const char* pa
   if (p->w_in_place) {
     a = j->w + at * es;
     a_rs = p->w_o;
+  } else if (p->w_rows) {
+    j->w_rows(t->late, rows, 0, j->w + at * (int64_t)j->w_bytes, p->w_o, depth, depth);
+    a_rs = depth;
   } else if (p->pack_late) {
     pack_panel(j, &t->dims, t->g * p->panels + o, k, depth, t->late);
   } else {
@@ -653,6 +656,11 @@ static void group_task(void* self, size_t slot, size_t task) {
   }
 }
 
+static tt_conv_pad_fn_t rows_of(const tt_conv_plan_t* p, tt_dtype_t dtype) {
+  return dtype == TT_DTYPE_BF16  ? p->lanes->pad_rows_bf16
+         : dtype == TT_DTYPE_F16 ? p->lanes->pad_rows_f16
+                                 : p->lanes->pad_rows;
+}
 static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tensor_t* x, size_t nx,
                        const tt_k_tensor_t* y, size_t ny) {
   (void)nx, (void)ny;
@@ -678,9 +686,8 @@ static tt_status_t run(const tt_k_env_t* env, const void* blob, const tt_k_tenso
       env->epilogue->taken = true;
       job.epilogue = env->epilogue;
     }
-    job.pad_rows = p->x_dtype == TT_DTYPE_BF16  ? p->lanes->pad_rows_bf16
-                   : p->x_dtype == TT_DTYPE_F16 ? p->lanes->pad_rows_f16
-                                                : p->lanes->pad_rows;
+    job.pad_rows = rows_of(p, p->x_dtype);
+    job.w_rows = rows_of(p, p->w_dtype);
     job.narrow = p->y_dtype == p->acc                                   ? NULL
                  : p->y_dtype == TT_DTYPE_BF16 && p->lanes->narrow_bf16 ? p->lanes->narrow_bf16
                                                                         : tt_k_convert(p->acc, p->y_dtype);

@@ -310,6 +310,7 @@ bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_
   const bool may_pack_late = long_k || rarely;
   p->pack_late = !p->w_in_place &&
                  ((long_k && (p->blocks <= 2 || w_bytes > (4 << 20))) || (rarely && w_run >= 64));
+  p->w_rows = p->pack_late && w_run == p->k;
   // A thread begins with neighbouring tasks: it should share the smaller operand with the others.
   p->oc_outer = p->kind == TT_CONV_GEMM && !p->pack_late && p->oc * p->k > p->ic * p->columns;
   p->x_at = p->w_in_place || (p->pack_late && !force) ? 0 : w_bytes;

@@ -66,6 +66,7 @@ typedef struct tt_conv_plan_s {
   int64_t group_block;  // DIRECT, DOTS: groups a task
   int64_t splits;  // GEMM along k: parts of k, whose sums are added at the end
   bool pack_late;  // GEMM: weights are packed by the tasks, block by block
+  bool w_rows;  // and k is dense: they are widened row by row, not packed
   bool shared;  // GEMM: panels of the image are packed once for the tasks of all output channels
   bool serial;
   size_t w_at, x_at, offsets_at, shared_at, part_at, part_bytes, slot_at, slot_bytes, tile_at, a_at,

@@ -371,7 +371,7 @@ TT_TEST(conv, large) {
   check_three(square(3, 70, 130, 30, 3, 2, 1, 1));
   check_three(square(40, 16, 16, 60, 3, 1, 1, 1));
 }
-// Many output channels, few columns: tasks of different channels share panels.
+// Many output channels, few columns: tasks of different channels share panels, rows of weights are widened alone.
 TT_TEST(conv, shared_panels) {
   static const tt_dtype_t dtypes[] = {TT_DTYPE_F32, TT_DTYPE_F64, TT_DTYPE_BF16, TT_DTYPE_F16};
   for (tt_isa_t isa = TT_ISA_AVX2; isa <= tt_k_isa_supported() && isa <= TT_ISA_AVX512; ++isa) {
