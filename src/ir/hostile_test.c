@@ -182,6 +182,25 @@ TT_TEST(hostile, any_byte_anywhere) {
   TT_EXPECT_EQ(tt_alloc_stats().live_blocks, live);
 }
 
+// What is kept as text ends at a NUL when it is printed: it is refused wherever brackets are skipped.
+TT_TEST(hostile, nul_inside_brackets) {
+  static const struct { const char* text; size_t size; const char* place; } cases[] = {
+#define NUL(text, place) {text, sizeof(text) - 1, place}
+      NUL("module attributes {a = #x.y<b\0c>} {}", "1:30: a NUL"),
+      NUL("module attributes {a = #x.y<\"b\0\">} {}", "1:31: a NUL"),
+      NUL("module attributes {a = #x.y<[\0]>} {}", "1:30: a NUL"),
+      NUL("module attributes {a = opaque<\0>} {}", "1:31: a NUL"),
+      NUL("module attributes {a = #x.y<b // \0\n>} {}", "1:34: a NUL"),
+#undef NUL
+  };
+  for (size_t i = 0; i < TT_ARRAY_LENGTH(cases); ++i) {
+    tt_status_t status = read_bytes(cases[i].text, cases[i].size);
+    TT_EXPECT_EQ(tt_status_code(status), TT_INVALID_ARGUMENT);
+    TT_EXPECT(strstr(tt_status_message(status), cases[i].place) != NULL);
+    tt_status_free(status);
+  }
+}
+
 // prefix, `times` of `each`, suffix
 static tt_status_t read_repeated(const char* prefix, const char* each, int times, const char* suffix) {
   tt_strbuf_t text;

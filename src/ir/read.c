@@ -259,7 +259,10 @@ bool tt_read_skip_balanced(tt_reader_t* r, char stop) {
   int depth = 0;
   while (r->at < r->end) {
     char c = *r->at;
-    if (depth == 0 && c == stop) return true;
+    if (depth == 0 && c == stop) {   // what is kept as text is printed as a string
+      const char* nul = memchr(start, 0, (size_t)(r->at - start));
+      return !nul || tt_read_fail_at(r, nul, "a NUL character inside brackets");
+    }
     if (c == '"') {
       ++r->at;
       while (r->at < r->end && *r->at != '"') r->at += (*r->at == '\\' && r->at + 1 < r->end) ? 2 : 1;
