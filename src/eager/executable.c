@@ -238,7 +238,7 @@ tt_status_t tt_eager_program_run(tt_eager_program_t* program, tt_frame_t* frame,
   tt_status_t status = gather_inputs(frame, program, &temporaries);
   int64_t begin = 0;
   if (TT_UNLIKELY(tt_trace_is_on())) {   // on vtpu the program's own time, without those before it
-    tt_rt_client_wait(frame->engine->client, tt_rt_client_position(frame->engine->client));
+    tt_rt_client_synchronize(frame->engine->client);
     begin = tt_clock_ns();
   }
   if (tt_status_is_ok(status) && program->executable) {
@@ -256,7 +256,7 @@ tt_status_t tt_eager_program_run(tt_eager_program_t* program, tt_frame_t* frame,
     return status;
   }
   if (TT_UNLIKELY(begin)) {
-    tt_rt_client_wait(frame->engine->client, tt_rt_client_position(frame->engine->client));
+    tt_rt_client_synchronize(frame->engine->client);
     tt_trace_record(program->name, frame->device, begin, tt_clock_ns());
   }
   atomic_fetch_add_explicit(&executions, 1, memory_order_relaxed);

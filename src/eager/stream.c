@@ -396,7 +396,7 @@ tt_status_t tt_stream_synchronize(int device, int64_t stream) {
   tt_engine_device_t* slot = NULL;
   TT_RETURN_IF_ERROR(check_stream(device, stream, &engine, &slot));
   if (!engine->is_vtpu) return synchronize(slot, stream);
-  tt_rt_client_wait(engine->client, tt_rt_client_position(engine->client));
+  tt_rt_client_synchronize(engine->client);
   return TT_OK_STATUS;
 }
 
@@ -429,7 +429,7 @@ tt_status_t tt_device_synchronize(int device) {
     tt_engine_device_t* slot = NULL;
     return tt_engine_device(device, &engine, &slot);  // the range error
   }
-  tt_rt_client_wait(engine->client, tt_rt_client_position(engine->client));
+  tt_rt_client_synchronize(engine->client);
   tt_status_t status = TT_OK_STATUS;
   for (int d = 0; d < engine->device_count; ++d) {
     if (engine->is_vtpu || (device >= 0 && d != device)) continue;

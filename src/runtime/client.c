@@ -265,3 +265,5 @@ void tt_rt_client_wait(tt_rt_client_t* client, uint64_t position) {
   const tt_pjrt_extension_t* extension = client->plugin->extension;
   if (extension) extension->wait(client->handle, position);
 }
+
+void tt_rt_client_synchronize(tt_rt_client_t* client) { tt_rt_client_wait(client, tt_rt_client_position(client)); }

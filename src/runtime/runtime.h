@@ -88,6 +88,7 @@ void tt_rt_client_limit_threads(tt_rt_client_t* client, int threads);
 uint64_t tt_rt_client_position(tt_rt_client_t* client);
 bool tt_rt_client_is_done(tt_rt_client_t* client, uint64_t position);
 void tt_rt_client_wait(tt_rt_client_t* client, uint64_t position);
+void tt_rt_client_synchronize(tt_rt_client_t* client);   // the wait for all called so far
 
 // ---- buffers -----------------------------------------------------------------------------------
 // Copies from dense row-major host memory; complete (the host memory is free) on return.

@@ -108,8 +108,7 @@ static void take_indices(tt_pool_t* pool) {
   }
 }
 
-// One look's pause of a thread that polls since `begin`; false: it has polled long enough.
-static bool keep_polling(int64_t begin) {
+bool tt_pool_keep_polling(int64_t begin) {
   for (int i = 0; i < 16; ++i) tt_pool_os_relax();
   const int64_t polled = tt_clock_ns() - begin;
   if (polled > POLITE_NS) sched_yield();
@@ -153,7 +152,7 @@ static void worker_main(void* arg) {
         do {
           generation = __atomic_load_n(&pool->generation, __ATOMIC_SEQ_CST);
           background = runs_background && has_background(pool);
-        } while (generation == seen && !background && keep_polling(begin));
+        } while (generation == seen && !background && tt_pool_keep_polling(begin));
       }
       if (generation == seen && !background) {
         // seq_cst: the caller bumps the generation, then reads sleepers; we raise sleepers, then the
@@ -222,7 +221,7 @@ static void wait_for_workers(tt_pool_t* pool) {
       continue;
     }
     if (!begin) begin = tt_clock_ns();
-    if (tt_pool_size(pool) <= pool->cpus && keep_polling(begin)) continue;
+    if (tt_pool_size(pool) <= pool->cpus && tt_pool_keep_polling(begin)) continue;
     __atomic_store_n(&pool->caller_waits, 1, __ATOMIC_SEQ_CST);
     active = __atomic_load_n(&pool->active, __ATOMIC_SEQ_CST);
     if (active) tt_pool_os_wait(&pool->active, active);

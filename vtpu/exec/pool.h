@@ -35,6 +35,8 @@ int tt_pool_threads(const tt_pool_t* pool);   // of a job of this thread: the si
 // neighbours share memory, and alike in jobs that follow one another. count 1 runs inline with no overhead.
 void tt_pool_run(tt_pool_t* pool, size_t count, tt_pool_fn_t fn, void* self);
 
+// One look's pause of a thread that polls since `begin` (tt_clock_ns); false: it has polled long enough (P3).
+bool tt_pool_keep_polling(int64_t begin);
 
 // ---- background work (queue.c) -----------------------------------------------------------------
 // One source a process: while `has_work` is true an idle pool thread calls `work`, which may call tt_pool_run.

@@ -10,16 +10,11 @@
 //     back looks again (tt_pool_notify).
 #include "exec/queue.h"
 
-#include <sched.h>
 #include <stdint.h>
 
 #include "base/thread.h"
 #include "exec/pool.h"
 #include "exec/pool_os.h"
-
-// A waiter polls this long before it sleeps; after POLITE_NS it yields between looks (as pool.c's threads do).
-#define SPIN_NS 1000000
-#define POLITE_NS 20000
 
 typedef struct slot_s {
   TT_ALIGNED(64) unsigned char payload[TT_QUEUE_PAYLOAD];
@@ -126,12 +121,8 @@ void tt_queue_wait(uint64_t position) {
       begin = 0;
       continue;
     }
-    for (int i = 0; i < 16; ++i) tt_pool_os_relax();
     if (!begin) begin = tt_clock_ns();
-    const int64_t polled = tt_clock_ns() - begin;
-    if (polled < POLITE_NS) continue;
-    sched_yield();
-    if (polled < SPIN_NS) continue;
+    if (tt_pool_keep_polling(begin)) continue;
     __atomic_fetch_add(&queue.sleepers, 1, __ATOMIC_SEQ_CST);
     const uint32_t changes = __atomic_load_n(&queue.changes, __ATOMIC_SEQ_CST);
     if (!tt_queue_is_done(position) && __atomic_load_n(&queue.consuming, __ATOMIC_SEQ_CST))

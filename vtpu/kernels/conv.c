@@ -409,14 +409,11 @@ static void finished(const job_t* j, const block_t* b, int64_t first, int64_t ro
     i += n;
   }
 }
-static size_t panel_stride(const tt_conv_plan_t* p) {
-  return tt_align_up((size_t)(p->kc * p->nr) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
-}
 // The panels of a block of columns for the kb-th block of k.
 static void pack_block(const job_t* j, const block_t* b, int64_t g, int64_t kb, char* panels) {
   const tt_conv_plan_t* p = j->p;
   const int64_t es = (int64_t)p->acc_bytes, nr = p->nr, k = kb * p->kc, depth = TT_MIN(p->kc, p->k - k);
-  const size_t stride = panel_stride(p);
+  const size_t stride = p->b_panel;
   const char *image = j->image + g * p->s_g * es, *halves = j->image + g * p->s_g * 2;
   if (depth == 0) return;
   if (p->along_k) {
@@ -446,7 +443,7 @@ static void pack_block(const job_t* j, const block_t* b, int64_t g, int64_t kb, 
 static char* shared_panels(const job_t* j, int64_t g, int64_t block, int64_t kb) {
   const tt_conv_plan_t* p = j->p;
   return j->scratch + p->shared_at +
-         (size_t)(((g * j->blocks + block) * p->k_blocks + kb) * p->block) * panel_stride(p);
+         (size_t)(((g * j->blocks + block) * p->k_blocks + kb) * p->block) * p->b_panel;
 }
 // Units: (group, block of columns, block of k).
 static void pack_shared(void* self, int64_t begin, int64_t end) {
@@ -488,7 +485,7 @@ static void multiply(const gemm_task_t* t, int64_t o, int64_t kb, const char* pa
   } else {
     a = j->scratch + p->w_at + (size_t)(t->g * p->panels + o) * p->panel_bytes + (size_t)(k * p->width * es);
   }
-  const size_t stride = panel_stride(p);
+  const size_t stride = p->b_panel;
   for (int64_t i = 0; i < b->panels; ++i, panel += stride) {
     const int64_t cols = TT_MIN(nr, b->last - b->first - i * nr);
     char* c = t->tile + ((o - t->o_first) * p->width * tile_rs + i * nr) * es;

@@ -316,10 +316,10 @@ bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_
   p->x_at = p->w_in_place || (p->pack_late && !force) ? 0 : w_bytes;
   p->offsets_at = p->x_at + tt_align_up(image_bytes + 64, 64);
   p->shared_at = p->offsets_at + (p->kind == TT_CONV_DIRECT ? tt_align_up((size_t)p->k * 8, 64) : 0);
-  const size_t b_panel = tt_align_up((size_t)(p->kc * p->nr) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
+  p->b_panel = tt_align_up((size_t)(p->kc * p->nr) * p->acc_bytes + TT_GEMM_PACK_SLACK, 64);
   // packed once for all tasks, unless that goes through memory
   const double shared_bytes =
-      (double)p->groups * (double)(p->blocks * p->block) * (double)p->k_blocks * (double)b_panel;
+      (double)p->groups * (double)(p->blocks * p->block) * (double)p->k_blocks * (double)p->b_panel;
   p->shared = p->kind == TT_CONV_GEMM && p->k > 0 && !p->along_k && p->oc_blocks > 1 &&
               shared_bytes <= (double)(8 << 20);
   p->part_at = p->shared_at + (p->shared ? (size_t)shared_bytes : 0);
@@ -328,7 +328,7 @@ bool tt_conv_plan(const tt_conv_blob_t* b, int64_t phase, int threads, const tt_
   p->slot_at = p->part_at + (size_t)p->splits * p->part_bytes;
   // a slot: panels of the image, then sums
   if (p->kind == TT_CONV_GEMM) {
-    p->tile_at = p->shared ? 0 : (size_t)p->block * b_panel;
+    p->tile_at = p->shared ? 0 : (size_t)p->block * p->b_panel;
     p->a_at =
         p->tile_at + tt_align_up((size_t)(p->oc_block * p->width * p->block * p->nr) * p->acc_bytes, 64);
     p->slot_bytes =

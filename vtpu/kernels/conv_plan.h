@@ -69,6 +69,7 @@ typedef struct tt_conv_plan_s {
   bool w_rows;  // and k is dense: they are widened row by row, not packed
   bool shared;  // GEMM: panels of the image are packed once for the tasks of all output channels
   bool serial;
+  size_t b_panel;  // GEMM: bytes of a panel of the image
   size_t w_at, x_at, offsets_at, shared_at, part_at, part_bytes, slot_at, slot_bytes, tile_at, a_at,
       total;  // part_bytes: of a split
 } tt_conv_plan_t;
