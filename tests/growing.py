@@ -102,6 +102,23 @@ RULES = {
     "outer": ((N,), "float", lambda x: torch.outer(x, x)),
     "conv1d_batch": ((N, 3, 6), "float", lambda x: F.conv1d(x, x[:1, :, :3].expand(2, 3, 3))),
     "dot": ((N,), "float", lambda x: torch.dot(x, x)),
+    # windows
+    "conv1d": ((2, 3, N), "float", lambda x: F.conv1d(x, _weight(x, 4, 3, 3), _weight(x, 4), padding=1)),
+    "conv1d_strided": ((2, 3, N), "float", lambda x: F.conv1d(x, _weight(x, 4, 3, 3), stride=2, padding=2, dilation=2)),
+    "conv1d_groups": ((2, 4, N), "float", lambda x: F.conv1d(x, _weight(x, 4, 1, 5), padding=2, groups=4)),
+    "conv1d_channels": ((2, N, 6), "float", lambda x: F.conv1d(x, x[:1, :, :3].expand(2, -1, 3), padding=1)),
+    "conv2d": ((N, 2, N, N), "float", lambda x: F.conv2d(x, _weight(x, 3, 2, 3, 3), stride=(1, 2), padding=1)),
+    "conv_transpose2d": ((1, 2, N, N), "float", lambda x: F.conv_transpose2d(
+        x, _weight(x, 2, 3, 3, 3), stride=2, padding=1, output_padding=1)),
+    "max_pool2d": ((2, N, N), "float", lambda x: F.max_pool2d(x, 3, 2, 1)),
+    "max_pool1d": ((2, N), "float", lambda x: F.max_pool1d(x, 2, 1, 1, ceil_mode=True)),
+    "avg_pool2d": ((1, 2, N, N), "float", lambda x: F.avg_pool2d(x, 2, 2, 1)),
+    "avg_pool1d_inside": ((2, N), "float", lambda x: F.avg_pool1d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False)),
+    "adaptive_avg_pool2d": ((1, 2, N, N), "float", lambda x: F.adaptive_avg_pool2d(x, 1)),
+    "batch_norm": ((3, 2, N), "float", lambda x: F.batch_norm(x, None, None, training=True) if x.shape[-1] > 1 else x),
+    "group_norm": ((2, 4, N), "float", lambda x: F.group_norm(x, 2)),
+    "solve_triangular": ((N, N), "float", lambda x: torch.linalg.solve_triangular(
+        (x @ x.t()).tril() * 0.1 + torch.eye(x.shape[0], device=x.device), x, upper=False)),
     "sdpa": ((2, 2, N, 4), "float", lambda x: F.scaled_dot_product_attention(x, x, x)),
     "sdpa_causal": ((2, 2, N, 4), "float", lambda x: F.scaled_dot_product_attention(x, x, x, is_causal=True)),
     "sdpa_last": ((2, 2, N, 4), "float", lambda x: F.scaled_dot_product_attention(x[:, :, -1:], x, x)),
@@ -178,12 +195,20 @@ RULES = {
     "grad_cat": ((N, 3), "float", lambda x: _grad(lambda a: torch.cat([a, a[:1] * 2]).pow(2).sum(), x)),
     "grad_embedding": ((N,), "index", lambda x: _grad(
         lambda w: F.embedding(x, w).pow(2).sum(), torch.arange(12.0, device=x.device).view(4, 3))),
+    "grad_conv1d": ((2, 3, N), "float", lambda x: _grad(lambda a: F.conv1d(a, _weight(a, 4, 3, 3), padding=1).pow(2).sum(), x)),
+    "grad_conv1d_weight": ((2, 3, N), "float", lambda x: _grad(
+        lambda w: F.conv1d(x, w, padding=1).pow(2).sum(), _weight(x, 4, 3, 3))),
+    "grad_conv2d": ((N, 2, N, N), "float", lambda x: torch.cat([g.flatten() for g in _grads(
+        lambda a, w: F.conv2d(a, w, stride=2, padding=1).pow(2).sum(), x, _weight(x, 3, 2, 3, 3))])),
+    "grad_max_pool2d": ((2, N, N), "float", lambda x: _grad(lambda a: F.max_pool2d(a, 3, 2, 1).pow(2).sum(), x)),
+    "grad_avg_pool2d": ((1, 2, N, N), "float", lambda x: _grad(lambda a: F.avg_pool2d(a, 3, 2, 1).pow(2).sum(), x)),
     "grad_cross_entropy": ((N, 5), "float", lambda x: _grad(lambda a: F.cross_entropy(a, a.detach().argmax(1)), x)),
 }
 
 
-# Of these a flat size passes a power of two at a settled length: 12 x 12 > 128.
-PASSING = {"diag"}
+# Of these a flat size passes a power of two at a settled length (12 x 12 > 128), or two programs take turns, each known
+# to grow by its third size (the last window has a place of padding or none).
+PASSING = {"diag", "avg_pool1d_inside"}
 
 
 def _set(x, index, value):
@@ -191,9 +216,18 @@ def _set(x, index, value):
     return x
 
 
+def _weight(x, *shape):
+    """Weights of a convolution, on x's device."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(x.device)
+
+
+def _grads(function, *tensors):
+    tensors = [t.detach().clone().requires_grad_() for t in tensors]
+    return torch.autograd.grad(function(*tensors), tensors)
+
+
 def _grad(function, x):
-    x = x.detach().clone().requires_grad_()
-    return torch.autograd.grad(function(x), x)[0]
+    return _grads(function, x)[0]
 
 
 def call(function, x, n):

@@ -15,7 +15,7 @@ PROGRAM = str(pathlib.Path(growing.__file__))
 # One of each rule of src/ir/padding.def, and what a language model needs; the others are slow tests.
 SHORT = ["add", "sum", "mean", "argmax", "any", "softmax", "layer_norm_growing", "cumsum", "cumsum_backward", "matmul_contracted",
          "bmm", "sdpa_causal", "unflatten_batch", "heads", "last", "all_but_first", "cat", "flip", "pad", "tril", "embedding",
-         "index_put", "gather", "sort", "arange", "tail_", "out", "grad_softmax"]
+         "index_put", "gather", "sort", "conv1d", "avg_pool2d", "solve_triangular", "grad_conv1d_weight", "arange", "tail_", "out", "grad_softmax"]
 
 
 def environment(**more):

@@ -91,6 +91,10 @@ void tt_pad_relate_dynamic_slice(tt_pad_t* p, const tt_op_t* op);
 void tt_pad_emit_dynamic_slice(tt_pad_t* p, const tt_op_t* op);
 void tt_pad_relate_dynamic_update(tt_pad_t* p, const tt_op_t* op);
 void tt_pad_emit_dynamic_update(tt_pad_t* p, const tt_op_t* op);
+void tt_pad_relate_convolution(tt_pad_t* p, const tt_op_t* op);
+void tt_pad_emit_convolution(tt_pad_t* p, const tt_op_t* op);
+void tt_pad_relate_window(tt_pad_t* p, const tt_op_t* op);
+void tt_pad_emit_window(tt_pad_t* p, const tt_op_t* op);
 void tt_pad_emit_exact(tt_pad_t* p, const tt_op_t* op);
 
 #endif  // TT_IR_PAD_INTERNAL_H_

@@ -61,6 +61,14 @@ static uint32_t growing_count(tt_pad_t* p, const tt_value_t* v, uint32_t from, u
   return count;
 }
 
+// Where dimensions [from, to) of v hold the elements of a growing dimension of `size`, one of them grows.
+static void spread(tt_pad_t* p, const tt_value_t* v, uint32_t from, uint32_t to, int64_t size) {
+  if (size == 1 || growing_count(p, v, from, to)) return;
+  uint32_t d = partner(p, v->type, from, to, size);
+  if (d < to) tt_pad_grow(p, v, d);
+}
+
+// Both ways: what grows may be known by an operand or by a result (a constant that becomes an image).
 void tt_pad_relate_reshape(tt_pad_t* p, const tt_op_t* op) {
   const tt_value_t *x = op->operands[0], *y = &op->results[0];
   if (tt_type_elems(x->type) == 0) return;
@@ -69,12 +77,10 @@ void tt_pad_relate_reshape(tt_pad_t* p, const tt_op_t* op) {
       tt_pad_unite(p, x, g.a0, y, g.b0);
       continue;
     }
-    if (growing_count(p, y, g.b0, g.b1)) continue;
-    for (uint32_t d = g.a0; d < g.a1; ++d) {
-      if (!tt_pad_grows(p, x, d) || x->type->dims[d] == 1) continue;
-      uint32_t to = partner(p, y->type, g.b0, g.b1, x->type->dims[d]);
-      if (to < g.b1) tt_pad_grow(p, y, to);
-    }
+    for (uint32_t d = g.a0; d < g.a1; ++d)
+      if (tt_pad_grows(p, x, d)) spread(p, y, g.b0, g.b1, x->type->dims[d]);
+    for (uint32_t d = g.b0; d < g.b1; ++d)
+      if (tt_pad_grows(p, y, d)) spread(p, x, g.a0, g.a1, y->type->dims[d]);
   }
 }
 

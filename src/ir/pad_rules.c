@@ -205,33 +205,54 @@ static void emit_product(tt_pad_t* p, const tt_op_t* op) {
   tt_pad_copy(p, op, operands);
 }
 
-// ---- convolution: the batch dimension is free ----------------------------------------------------
-static const tt_conv_dims_t* batch_dims(const tt_op_t* op) {
-  const tt_attr_t* attr = tt_op_attr(op, TT_ATTR_DIMENSION_NUMBERS);
-  bool ok = attr && attr->kind == TT_AK_CONV && tt_op_attr_int(op, TT_ATTR_BATCH_GROUP_COUNT, 1) == 1;
-  return ok ? attr->conv : NULL;
+// ---- triangular matrices: behind the end goes the identity ---------------------------------------------
+static uint32_t last_two(const tt_value_t* v) { return v->type->rank < 2 ? 0 : 3u << (v->type->rank - 2); }
+
+// v's square matrices as blocks diag(v, I).
+static tt_value_t* with_identity(tt_pad_t* p, const tt_value_t* v) {
+  tt_builder_t* b = &p->clone.builder;
+  tt_value_t* x = tt_pad_value(p, v);
+  uint32_t row = v->type->rank - 2, column = v->type->rank - 1;
+  if (!tt_pad_grows(p, v, column) || !tt_builder_ok(b)) return x;
+  x = tt_pad_filled(p, v, x, last_two(v), tt_pad_zero(p, v->type->dtype));
+  if (!x) return NULL;
+  size_t rank = x->type->rank;
+  const tt_type_t* type = tt_b_type(b, TT_DTYPE_S32, rank, x->type->dims);
+  tt_value_t *i = tt_b_iota(b, type, row), *j = tt_b_iota(b, type, column);
+  tt_value_t* end = tt_b_broadcast_to(b, tt_pad_extent(p, v, column), rank, x->type->dims);
+  tt_value_t* behind = tt_b_compare(b, "GE", i, end);
+  tt_value_t* one = tt_b_scalar_i64(b, v->type->dtype, 1);
+  return tt_b_select(b, tt_b_binary(b, TT_OP_AND, behind, tt_b_compare(b, "EQ", i, j)),
+                     tt_b_broadcast_to(b, one, rank, x->type->dims), x);
 }
-static void relate_batch(tt_pad_t* p, const tt_op_t* op) {
-  const tt_conv_dims_t* dims = batch_dims(op);
-  if (dims)
-    tt_pad_unite(p, op->operands[0], (uint32_t)dims->input_batch, result_of(op),
-                 (uint32_t)dims->output_batch);
+
+static void relate_factor(tt_pad_t* p, const tt_op_t* op) {
+  const tt_value_t* x = op->operands[0];
+  if (x->type->rank >= 2) tt_pad_unite(p, x, x->type->rank - 2, x, x->type->rank - 1);
+  tt_pad_unite_all(p, x, result_of(op));
 }
-static void emit_batch(tt_pad_t* p, const tt_op_t* op) {
-  const tt_conv_dims_t* dims = batch_dims(op);
-  const tt_value_t* y = result_of(op);
-  if (!dims || !tt_pad_grows(p, y, (uint32_t)dims->output_batch)) {
-    tt_pad_emit_exact(p, op);
-    return;
-  }
-  tt_value_t* operands[2] = {tt_pad_exact(p, op->operands[0], ~(1u << dims->input_batch)),
-                             tt_pad_exact(p, op->operands[1], ~0u)};
-  int64_t sizes[TT_MAX_RANK];
-  memcpy(sizes, y->type->dims, y->type->rank * sizeof(*sizes));
-  sizes[dims->output_batch] = tt_pad_form_size(p, y, (uint32_t)dims->output_batch);
-  const tt_type_t* type = tt_pad_type(p, y->type, y->type->rank, sizes);
-  if (tt_builder_ok(&p->clone.builder)) tt_clone_op(&p->clone, op, operands, &type);
-  tt_pad_define(p, y, tt_pad_value(p, y));
+static void emit_factor(tt_pad_t* p, const tt_op_t* op) {
+  tt_value_t* operand = with_identity(p, op->operands[0]);
+  tt_pad_copy(p, op, &operand);
+}
+
+static uint32_t solved_dim(const tt_op_t* op) {
+  return op->operands[1]->type->rank - (tt_op_attr_bool(op, TT_ATTR_LEFT_SIDE, false) ? 2 : 1);
+}
+static void relate_solve(tt_pad_t* p, const tt_op_t* op) {
+  const tt_value_t *a = op->operands[0], *x = op->operands[1];
+  uint32_t rank = a->type->rank;
+  if (rank < 2 || x->type->rank != rank) return;
+  for (uint32_t d = 0; d + 2 < rank; ++d) tt_pad_unite(p, a, d, x, d);
+  tt_pad_unite(p, a, rank - 2, a, rank - 1);
+  tt_pad_unite(p, a, rank - 1, x, solved_dim(op));
+  tt_pad_unite_all(p, x, result_of(op));
+}
+static void emit_solve(tt_pad_t* p, const tt_op_t* op) {
+  const tt_value_t* x = op->operands[1];
+  tt_value_t* operands[2] = {with_identity(p, op->operands[0]), tt_pad_value(p, x)};
+  operands[1] = tt_pad_filled(p, x, operands[1], 1u << solved_dim(op), tt_pad_zero(p, x->type->dtype));
+  tt_pad_copy(p, op, operands);
 }
 
 // ---- broadcast, transpose, reverse ---------------------------------------------------------------
@@ -386,27 +407,24 @@ static void relate_edges(tt_pad_t* p, const tt_op_t* op) {
   for (uint32_t d = 0; d < x->type->rank; ++d) {
     edge_t e = edge_of(op, d);
     if (!e.low && !e.high && !e.interior) tt_pad_unite(p, x, d, result_of(op), d);
-    else if (!e.interior && tt_pad_grows(p, x, d)) tt_pad_grow(p, result_of(op), d);
+    else if (tt_pad_grows(p, x, d)) tt_pad_grow(p, result_of(op), d);
   }
 }
 static void emit_edges(tt_pad_t* p, const tt_op_t* op) {
   tt_builder_t* b = &p->clone.builder;
   const tt_value_t *x = op->operands[0], *y = result_of(op);
   int64_t low[TT_MAX_RANK], high[TT_MAX_RANK], interior[TT_MAX_RANK];
-  uint32_t exact = 0;
-  for (uint32_t d = 0; d < x->type->rank; ++d)
-    if (edge_of(op, d).interior) exact |= 1u << d;
-  tt_value_t *value = tt_pad_exact(p, x, exact), *fill = tt_pad_value(p, op->operands[1]);
+  tt_value_t *value = tt_pad_value(p, x), *fill = tt_pad_value(p, op->operands[1]);
   for (uint32_t d = 0; d < x->type->rank && value; ++d) {
     edge_t e = edge_of(op, d);
     low[d] = e.low;
     high[d] = e.high;
     interior[d] = e.interior;
-    bool grows = tt_pad_grows(p, x, d) || tt_pad_grows(p, y, d);
-    if (e.interior || !grows) continue;
-    bool changes = e.low || e.high;
+    if (!tt_pad_grows(p, x, d) && !tt_pad_grows(p, y, d)) continue;
+    bool changes = e.low || e.high || e.interior;
     if (changes && tt_pad_grows(p, x, d)) value = tt_pad_keep(p, value, d, tt_pad_extent(p, x, d), fill);
-    high[d] = tt_pad_form_size(p, y, d) - e.low - (value ? value->type->dims[d] : 0);
+    int64_t from = value ? value->type->dims[d] : 0, spread = from ? (from - 1) * (e.interior + 1) + 1 : 0;
+    high[d] = tt_pad_form_size(p, y, d) - e.low - spread;
   }
   tt_pad_define(p, y, tt_b_pad(b, value, fill, low, high, interior));
 }
@@ -528,6 +546,10 @@ static void emit_composite(tt_pad_t* p, const tt_op_t* op) {
 #define relate_extent NULL
 #define relate_reverse relate_same
 #define emit_transpose emit_same
+#define relate_convolution tt_pad_relate_convolution
+#define emit_convolution tt_pad_emit_convolution
+#define relate_window tt_pad_relate_window
+#define emit_window tt_pad_emit_window
 #define relate_reshape tt_pad_relate_reshape
 #define emit_reshape tt_pad_emit_reshape
 #define relate_gather tt_pad_relate_gather

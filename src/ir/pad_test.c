@@ -27,13 +27,37 @@ static tt_value_t* growing(tt_builder_t* b, tt_value_t* x, int64_t n) {
   return tt_b_reshape(b, split, 1, (int64_t[]){4 * (n + 1)});
 }
 
-static tt_value_t* factor(tt_builder_t* b, tt_value_t* x, int64_t n) {  // has no rule
+static tt_value_t* square(tt_builder_t* b, tt_value_t* x) {
+  return tt_b_matmul(b, x, tt_b_transpose(b, x, (int64_t[]){1, 0}));
+}
+
+// The sum of what `op` makes of x x^T.
+static tt_value_t* sum_of(tt_builder_t* b, tt_op_t* op) {
+  return op ? tt_b_reduce(b, TT_OP_ADD, &op->results[0], 2, (int64_t[]){0, 1}, false) : NULL;
+}
+static tt_value_t* called(tt_builder_t* b, tt_value_t* x, int64_t n) {  // has no rule
   (void)n;
-  int64_t rows[2] = {0, 1};
-  tt_value_t* square = tt_b_matmul(b, x, tt_b_transpose(b, x, (int64_t[]){1, 0}));
+  tt_value_t* operand = square(b, x);
+  return operand ? sum_of(b, tt_b_custom_call(b, "Eigh", 1, &operand, 1, &operand->type, false, 0, NULL)) : NULL;
+}
+static tt_value_t* factor(tt_builder_t* b, tt_value_t* x, int64_t n) {
+  (void)n;
+  tt_value_t* operand = square(b, x);
   tt_attr_t attr = tt_attr_bool(TT_ATTR_LOWER, true);
-  tt_op_t* op = tt_b_op(b, TT_OP_CHOLESKY, 1, &square, 1, &attr, 1, NULL, 0);
-  return op ? tt_b_reduce(b, TT_OP_ADD, &op->results[0], 2, rows, false) : NULL;
+  return sum_of(b, tt_b_op(b, TT_OP_CHOLESKY, 1, &operand, 1, &attr, 1, NULL, 0));
+}
+
+// Rows as an image [1, 1, n, 4] under a kernel of 3 x 3 with stride 2, then windows of 3 rows.
+static tt_value_t* windows(tt_builder_t* b, tt_value_t* x, int64_t n) {
+  static const int64_t spatial[2] = {2, 3}, two[2] = {2, 1}, one[2] = {1, 1};
+  tt_value_t* image = tt_b_reshape(b, x, 4, (int64_t[]){1, 1, n, 4});
+  tt_value_t* kernel = tt_b_splat_i64(b, tt_b_type(b, TT_DTYPE_F32, 4, (int64_t[]){1, 1, 3, 3}), 1);
+  tt_i64s_t dims = {spatial, 2};
+  tt_conv_t conv = {two, one, one, NULL, NULL, NULL, 1, 1, {0, 1, 1, 0, 0, 1, dims, dims, dims}};
+  tt_value_t* y = tt_b_convolution(b, image, kernel, &conv);
+  tt_window_t window = {.dimensions = (int64_t[]){1, 1, 3, 1}, .pad_low = (int64_t[]){0, 0, 1, 0},
+                        .pad_high = (int64_t[]){0, 0, 1, 0}};
+  return tt_b_reduce_window(b, TT_OP_MAXIMUM, y, tt_b_identity(b, TT_OP_MAXIMUM, TT_DTYPE_F32), &window);
 }
 
 typedef struct case_s {
@@ -85,15 +109,18 @@ TT_TEST(pad, size) {
 }
 
 TT_TEST(pad, one_program_for_a_range_of_sizes) {
-  body_fn_t bodies[2] = {attention, growing};
-  for (int k = 0; k < 2; ++k) {
+  static const struct {
+    body_fn_t body;
+    uint32_t results;
+  } bodies[] = {{attention, 0}, {growing, 1}, {factor, 0}, {windows, 4}};
+  for (size_t k = 0; k < TT_ARRAY_LENGTH(bodies); ++k) {
     case_t a = {0}, b = {0}, c = {0};
-    TT_EXPECT_OK(build(&a, bodies[k], 9));
-    TT_EXPECT_OK(build(&b, bodies[k], 13));
-    TT_EXPECT_OK(build(&c, bodies[k], 17));
+    TT_EXPECT_OK(build(&a, bodies[k].body, 9));
+    TT_EXPECT_OK(build(&b, bodies[k].body, 13));
+    TT_EXPECT_OK(build(&c, bodies[k].body, 17));
     TT_EXPECT(tt_module_equal(a.padded, b.padded));
     TT_EXPECT(!tt_module_equal(a.padded, c.padded));
-    TT_EXPECT(a.out.results[0] == (k == 0 ? 0u : 1u));
+    TT_EXPECT_EQ(a.out.results[0], bodies[k].results);
     drop(&a);
     drop(&b);
     drop(&c);
@@ -111,17 +138,21 @@ TT_TEST(pad, sizes_are_numbers) {
   drop(&c);
 }
 
+// The type of the operand of the one op of this kind.
+static const char* operand_text(const case_t* c, tt_op_kind_t kind) {
+  for (const tt_op_t* op = tt_module_main(c->padded)->body.block.first; op; op = op->next)
+    if (op->kind == kind) return TT_TYPE_TEXT(c->padded, op->operands[0]->type);
+  return "none";
+}
+
 TT_TEST(pad, without_a_rule_operands_are_cut) {
-  case_t c = {0};
-  TT_EXPECT_OK(build(&c, factor, 11));
-  bool seen = false;
-  for (const tt_op_t* op = tt_module_main(c.padded)->body.block.first; op; op = op->next) {
-    if (op->kind != TT_OP_CHOLESKY) continue;
-    seen = true;
-    TT_EXPECT_STR(TT_TYPE_TEXT(c.padded, op->operands[0]->type), "tensor<11x11xf32>");
-  }
-  TT_EXPECT(seen);
+  case_t c = {0}, d = {0};
+  TT_EXPECT_OK(build(&c, called, 11));
+  TT_EXPECT_STR(operand_text(&c, TT_OP_CUSTOM_CALL), "tensor<11x11xf32>");
+  TT_EXPECT_OK(build(&d, factor, 11));
+  TT_EXPECT_STR(operand_text(&d, TT_OP_CHOLESKY), "tensor<16x16xf32>");
   drop(&c);
+  drop(&d);
 }
 
 int main(int argc, char** argv) { return tt_test_main(argc, argv); }

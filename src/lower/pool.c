@@ -220,26 +220,44 @@ TT_LOWERING(adaptive_max_pool3d_backward) { max_pool_backward(L, 3, 2); }
 
 // ---- average -----------------------------------------------------------------------------------
 
-// What each output's sum is divided by, as a constant over the spatial dimensions, broadcast to like.
+// Places of the input, or with count_pad of its padding too, under window `o` of dimension i.
+static int64_t places_under(const pool_t* p, int i, int64_t o, bool count_pad) {
+  int64_t begin = o * p->stride[i] - p->pad[i], end = TT_MIN(begin + p->size[i], p->in[i] + p->pad[i]);
+  return count_pad ? end - begin : TT_MIN(end, p->in[i]) - TT_MAX(begin, 0);
+}
+
+// The same of every window, computed from the window's number: a table would be another one for each size.
+static V places_along(tt_lower_t* L, const pool_t* p, int i, bool count_pad, V like) {
+  tt_dim_t extent = p->out[i];
+  V o = tt_b_iota(L->b, tt_b_type(L->b, TT_DTYPE_S32, 1, &extent), 0);
+  if (!o) return NULL;
+  V begin = SUB(MUL(o, tt_lx_splat_i64(L, o, p->stride[i])), tt_lx_splat_i64(L, o, p->pad[i]));
+  V end = MIN(ADD(begin, tt_lx_splat_i64(L, o, p->size[i])), tt_lx_splat_i64(L, o, p->in[i] + p->pad[i]));
+  if (!count_pad) {
+    begin = MAX(begin, tt_lx_splat_i64(L, o, 0));
+    end = MIN(end, tt_lx_splat_i64(L, o, p->in[i]));
+  }
+  return tt_lx_along(L, CAST(SUB(end, begin), tt_lx_dtype(like)), p->first + i, like);
+}
+
+// What each output's sum is divided by, broadcast to like: the product of each dimension's count.
 static V average_divisor(tt_lower_t* L, const pool_t* p, V like, bool count_pad, int64_t override) {
   if (!like) return NULL;
   if (override) return K(like, (double) override);
   V divisor = NULL;
-  for (int i = 0; i < p->n; ++i) {  // separable: the product of each dimension's count
-    double* counts = tt_arena_alloc_array(L->scratch, (size_t)p->out[i], sizeof(*counts));
-    if (!counts) return tt_builder_fail(L->b, TT_RESOURCE_EXHAUSTED, "out of host memory");
-    for (int64_t o = 0; o < p->out[i]; ++o) {
-      int64_t begin = o * p->stride[i] - p->pad[i];
-      int64_t end = TT_MIN(begin + p->size[i], p->in[i] + p->pad[i]);
-      int64_t padded = end - begin;
-      counts[o] = count_pad ? (double)padded : (double)(TT_MIN(end, p->in[i]) - TT_MAX(begin, 0));
+  double common = 1;
+  for (int i = 0; i < p->n; ++i) {
+    int64_t first = places_under(p, i, 0, count_pad), o = 1;
+    while (o < p->out[i] && places_under(p, i, o, count_pad) == first) ++o;
+    if (o >= p->out[i]) {
+      common *= (double)first;
+      continue;
     }
-    tt_dim_t extent = p->out[i];
-    V line = tt_lx_constant(L, tt_lx_dtype(like), 1, &extent, counts);
-    line = tt_lx_along(L, line, p->first + i, like);
+    V line = places_along(L, p, i, count_pad, like);
     divisor = divisor ? MUL(divisor, line) : line;
   }
-  return divisor;
+  if (!divisor) return K(like, common);
+  return common == 1 ? divisor : MUL(divisor, K(like, common));
 }
 
 static V window_sum(tt_lower_t* L, const pool_t* p, V x) {

@@ -25,7 +25,10 @@ GROWING_RULES = {
     "scatter": ("index_put",),
     "last": ("sort",),
     "extent": (),  # of programs with bounded sizes, which are not padded
-    "batch": ("conv1d_batch",),
+    "convolution": ("conv1d_batch", "conv1d_strided", "grad_conv2d"),
+    "window": ("avg_pool2d", "grad_avg_pool2d"),
+    "solve": ("solve_triangular",),
+    "factor": (),  # cholesky is a call with a loop (expand_linalg.c)
     "composite": ("cumsum", "rand"),
     "call": ("grad_softmax", "cat"),
 }
