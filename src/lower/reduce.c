@@ -119,6 +119,39 @@ TT_LOWERING(count_nonzero) { count_nonzero_over(L, 1); }
 
 // ---- hash --------------------------------------------------------------------------------------
 // (self, dim, keepdim, mode): mode 0 is the exclusive or of the bits of 64-bit values (floats as f64).
+// The bits that a float of at most 32 bits has as a float64, for targets that have none: exact in integers.
+static V double_bits(tt_lower_t* L, V x) {
+  V u = CAST(tt_b_bitcast(L->b, CAST(x, TT_DTYPE_F32), TT_DTYPE_U32), TT_DTYPE_U64);
+  if (!u) return NULL;
+#define INT(v) tt_lx_splat_i64(L, u, (v))
+#define LEFT(a, n) tt_b_binary(L->b, TT_OP_SHIFT_LEFT, (a), (n))
+#define RIGHT(a, n) tt_b_binary(L->b, TT_OP_SHIFT_RIGHT_LOGICAL, (a), (n))
+  V sign = LEFT(RIGHT(u, INT(31)), INT(63)), mantissa = AND(u, INT(0x7fffff));
+  V exponent = AND(RIGHT(u, INT(23)), INT(255)), zero = INT(0);
+  V normal = OR(LEFT(ADD(exponent, INT(1023 - 127)), INT(52)), LEFT(mantissa, INT(29)));
+  // a subnormal m 2^-149: its highest bit becomes the implicit one
+  V top = SUB(INT(63), tt_b_unary(L->b, TT_OP_COUNT_LEADING_ZEROS, MAX(mantissa, INT(1))));
+  V fraction = AND(LEFT(mantissa, SUB(INT(52), top)), INT(((int64_t)1 << 52) - 1));
+  V small = OR(LEFT(ADD(top, INT(1023 - 149)), INT(52)), fraction);
+  small = SEL(EQ(mantissa, zero), zero, small);
+  V quiet = SEL(EQ(mantissa, zero), zero, OR(LEFT(mantissa, INT(29)), INT((int64_t)1 << 51)));
+  V large = OR(INT((int64_t)0x7ff << 52), quiet);
+#undef INT
+#undef LEFT
+#undef RIGHT
+  V value = SEL(EQ(exponent, zero), small, SEL(EQ(exponent, tt_lx_splat_i64(L, u, 255)), large, normal));
+  return OR(sign, value);
+}
+
+// Elements as PyTorch's CPU hashes them: floats by their float64 bits.
+static V hashed_bits(tt_lower_t* L, V x) {
+  tt_dtype_t dtype = tt_lx_dtype(x);
+  bool has_double = L->target->is_vtpu || L->target->dtype_support[TT_DTYPE_F64] != TT_SUPPORT_REFUSED;
+  if (tt_dtype_is_float(dtype) && dtype != TT_DTYPE_F64 && !has_double) return double_bits(L, x);
+  if (tt_dtype_is_float(dtype)) return tt_b_bitcast(L->b, CAST(x, TT_DTYPE_F64), TT_DTYPE_U64);
+  return dtype == TT_DTYPE_U64 ? x : tt_b_bitcast(L->b, CAST(x, TT_DTYPE_S64), TT_DTYPE_U64);
+}
+
 TT_LOWERING(hash_tensor) {
   V x = tt_l_tensor(L, 0);
   if (!x) return;
@@ -131,8 +164,7 @@ TT_LOWERING(hash_tensor) {
   size_t count;
   int64_t dims[TT_MAX_RANK], rank = tt_lx_rank(x);
   dims_of(L, 1, x, &count, dims);
-  if (tt_dtype_is_float(dtype)) x = tt_b_bitcast(L->b, CAST(x, TT_DTYPE_F64), TT_DTYPE_U64);
-  else if (dtype != TT_DTYPE_U64) x = tt_b_bitcast(L->b, CAST(x, TT_DTYPE_S64), TT_DTYPE_U64);
+  x = hashed_bits(L, x);
   if (rank == 0) {
     tt_l_return(L, x);
     return;

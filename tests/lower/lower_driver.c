@@ -142,6 +142,11 @@ char* tt_driver_lower(const char* description, int expand, int checks, int elide
       parameters = true;
       continue;
     }
+    if (!strcmp(kind, "A")) {   // as for another target
+      status = tt_target_by_name(next_word(&cursor), &target);
+      if (!tt_status_is_ok(status)) goto done;
+      continue;
+    }
     ++d.L.arg_count;
     if (!strcmp(kind, "T") || !strcmp(kind, "W")) {
       a->kind = TT_ARG_TENSOR;

@@ -114,7 +114,7 @@ class Lowering:
         _, kinds, scalars, text = answer.split("\n", 3)
         return kinds.split(), scalars, text
 
-    def words(self, op, args, kwargs, variant=0, out_dtypes=(), parameters=False):
+    def words(self, op, args, kwargs, variant=0, out_dtypes=(), parameters=False, target=None):
         tensors, numbers, parts = [], {}, [op.name().removeprefix("aten::"), str(variant)]
         for i, (value, kind) in enumerate(bind(op, args, kwargs)):
             parts.append(describe(value, kind, tensors))
@@ -122,6 +122,8 @@ class Lowering:
         parts += [f"O {NAMES[d]}" for d in out_dtypes]
         if parameters:
             parts.append("P")
+        if target:
+            parts.append(f"A {target}")
         return " ".join(parts), tensors, numbers
 
     def execute(self, text, arrays):
@@ -142,9 +144,11 @@ class Lowering:
         outs = loaded.execute_sharded(buffers).disassemble_into_single_device_arrays()
         return [np.asarray(b[0]) for b in outs]
 
-    def run(self, op, args, kwargs=None, parameters=False):
-        """Results (tensors) of the functional form, and the kinds ("r", "n", "w1.0")."""
-        words, tensors, numbers = self.words(op, args, kwargs or {}, parameters=parameters)
+    def run(self, op, args, kwargs=None, parameters=False, target=None):
+        """Results (tensors) of the functional form, and the kinds ("r", "n", "w1.0").
+
+        target: a name of ir/target.h whose program is run (by XLA:CPU all the same); None: that of vtpu."""
+        words, tensors, numbers = self.words(op, args, kwargs or {}, parameters=parameters, target=target)
         arrays = [to_numpy(t) for t in tensors]
         if words.split(" ")[0] in SIZED:
             _, _, text = self.text(words)

@@ -233,6 +233,29 @@ def test_sizes_that_depend_on_data(lower, op, args):
     check(lower, op, args)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64, torch.int32])
+def test_hash_without_float64(lower, dtype):
+    """A target without float64 makes its bits from integers: zeros, subnormals, inf and NaN too."""
+    if dtype.is_floating_point:
+        info = torch.finfo(dtype)
+        tiny = info.smallest_normal
+        values = [0.0, -0.0, 1.0, -1.5, tiny, -tiny / 2, 3 * tiny / 4, info.max, info.min, float("inf"), -float("inf")]
+        values += [tiny * 2.0**-k for k in range(1, 12)]
+    else:
+        values = [0, -1, 7, 2**31 - 1, -(2**31)]
+    x = torch.tensor(values, dtype=torch.float64).to(dtype)
+    target = None if dtype == torch.float64 else "v5e"
+    for one in x:   # one by one: a sum over all would hide two errors
+        got = lower.run(A.hash_tensor.default, (one.view(1), [0]), target=target)[0][0]
+        assert got.item() == torch.hash_tensor(one.view(1), 0).item(), one
+    random = torch.randn(4, 5, generator=torch.Generator().manual_seed(0)).mul(100).to(dtype)
+    got = lower.run(A.hash_tensor.default, (random, [1]), {"keepdim": True}, target=target)[0][0]
+    assert got.equal(torch.hash_tensor(random, 1, keepdim=True))
+    if dtype.is_floating_point:
+        got = lower.run(A.hash_tensor.default, (torch.tensor([float("nan")], dtype=dtype), [0]), target=target)[0][0]
+        assert got.item() == torch.hash_tensor(torch.tensor([float("nan")], dtype=dtype), 0).item()
+
+
 @pytest.mark.parametrize(
     "op, args, text",
     [
