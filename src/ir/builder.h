@@ -120,6 +120,9 @@ typedef struct tt_conv_s {         // [spatial rank] each; NULL strides/dilation
   tt_conv_dims_t dims;
 } tt_conv_t;
 tt_value_t* tt_b_convolution(tt_builder_t* b, tt_value_t* input, tt_value_t* kernel, const tt_conv_t* conv);
+// The attributes of a product and one more, [attr_count + 1]: precision_config with `word` (of static storage) for both
+// operands.
+tt_attr_t* tt_b_with_precision(tt_builder_t* b, const tt_op_t* op, const char* word);
 
 // ---- indexing ----------------------------------------------------------------------------------
 tt_value_t* tt_b_gather(tt_builder_t* b, tt_value_t* operand, tt_value_t* indices, const tt_gather_dims_t* dims,

@@ -244,3 +244,16 @@ tt_value_t* tt_b_convolution(tt_builder_t* b, tt_value_t* input, tt_value_t* ker
   tt_value_t* operands[2] = {input, kernel};
   return tt_b_one(b, TT_OP_CONVOLUTION, 2, operands, n, attrs, NULL);
 }
+
+tt_attr_t* tt_b_with_precision(tt_builder_t* b, const tt_op_t* op, const char* word) {
+  if (!tt_builder_ok(b)) return NULL;
+  tt_attr_t each = {.kind = TT_AK_ENUM, .text = {word, strlen(word)}};
+  tt_attr_t *both = tt_arena_alloc_array(&b->module->arena, 2, sizeof(*both)),
+            *attrs = tt_arena_alloc_array(&b->module->arena, op->attr_count + 1u, sizeof(*attrs));
+  if (!both || !attrs) return tt_b_out_of_memory(b);
+  both[0] = both[1] = each;
+  if (op->attr_count) memcpy(attrs, op->attrs, op->attr_count * sizeof(*attrs));
+  attrs[op->attr_count] =
+      (tt_attr_t){.name = TT_ATTR_PRECISION_CONFIG, .kind = TT_AK_ARRAY, .array = {both, 2}};
+  return attrs;
+}

@@ -49,12 +49,8 @@ static bool is_wide_integer(tt_dtype_t dtype) { return dtype == TT_DTYPE_S64 || 
 static tt_value_t* say_precision(tt_builder_t* b, const tt_op_t* op, int passes) {
   const char* word = passes == 1 ? "DEFAULT" : passes == 3 ? "HIGH" : "HIGHEST";
   if (passes == 1 || tt_op_attr(op, TT_ATTR_PRECISION_CONFIG)) return NULL;
-  tt_attr_t each = {.kind = TT_AK_ENUM, .text = {word, strlen(word)}}, both[2] = {each, each};
-  tt_attr_t* attrs = tt_arena_alloc_array(&b->module->arena, op->attr_count + 1u, sizeof(*attrs));
-  if (!attrs) return tt_builder_fail(b, TT_RESOURCE_EXHAUSTED, "no memory for an attribute");
-  memcpy(attrs, op->attrs, op->attr_count * sizeof(*attrs));
-  attrs[op->attr_count] =
-      (tt_attr_t){.name = TT_ATTR_PRECISION_CONFIG, .kind = TT_AK_ARRAY, .array = {both, 2}};
+  tt_attr_t* attrs = tt_b_with_precision(b, op, word);
+  if (!attrs) return NULL;
   tt_op_t* made = tt_b_op(b, op->kind, op->operand_count, op->operands, op->attr_count + 1u, attrs, 1,
                           &op->results[0].type, 0);
   return made ? &made->results[0] : NULL;
