@@ -62,6 +62,10 @@ V tt_lx_complex_logaddexp(tt_lower_t* L, V x, V y);
 // Layer norm over the dimensions from `axis` (norm.c); exact GELU of a wide float (pointwise_activation.c).
 V tt_lx_layer_norm(tt_lower_t* L, V x, V weight, V bias, int64_t axis, double eps);
 V tt_lx_gelu(tt_lower_t* L, V x);
+// Of matrices [.., m, n]; op(a) x = b, or x op(a) = b, with one triangle of a. (linalg.c)
+V tt_lx_conjugate(tt_lower_t* L, V a);
+V tt_lx_adjoint(tt_lower_t* L, V a);
+V tt_lx_solve_triangular(tt_lower_t* L, V a, V b, bool left, bool upper, bool unit, const char* transpose);
 // ZeroDivisionError for an integer divisor that holds a zero.
 void tt_lx_check_divisor(tt_lower_t* L, V y);
 

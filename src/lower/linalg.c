@@ -44,10 +44,10 @@ static V swap_last(tt_lower_t* L, V a) {
   permutation[rank - 2] = rank - 1;
   return tt_b_transpose(L->b, a, permutation);
 }
-static V conjugate(tt_lower_t* L, V a) {
+V tt_lx_conjugate(tt_lower_t* L, V a) {
   return a && tt_dtype_is_complex(tt_lx_dtype(a)) ? tt_b_unary(L->b, TT_OP_CHLO_CONJ, a) : a;
 }
-static V adjoint(tt_lower_t* L, V a) { return conjugate(L, swap_last(L, a)); }
+V tt_lx_adjoint(tt_lower_t* L, V a) { return tt_lx_conjugate(L, swap_last(L, a)); }
 
 // row index - column index compared with 0: keeps one triangle.
 static V triangle(tt_lower_t* L, V a, bool upper, bool unit) {
@@ -101,7 +101,7 @@ static void check_info(tt_lower_t* L, V info, const char* message) {
   if (worst) tt_b_check(L->b, EQ(worst, K(worst, 0)), TT_ABORTED, message, 1, &worst);
 }
 
-static V solve_triangular(tt_lower_t* L, V a, V b, bool left, bool upper, bool unit, const char* transpose) {
+V tt_lx_solve_triangular(tt_lower_t* L, V a, V b, bool left, bool upper, bool unit, const char* transpose) {
   if (!a || !b) return NULL;
   tt_attr_t attrs[] = {tt_attr_bool(TT_ATTR_LEFT_SIDE, left), tt_attr_bool(TT_ATTR_LOWER, !upper),
                        tt_attr_bool(TT_ATTR_UNIT_DIAGONAL, unit),
@@ -168,14 +168,14 @@ static void broadcast_batches(tt_lower_t* L, V* a, V* b) {
 static V cholesky(tt_lower_t* L, V a, bool upper, const char* name, V* info) {
   if (!square(L, a, name) || !float_or_complex(L, a, name)) return NULL;
   int64_t n = tt_lx_size(a, tt_lx_rank(a) - 1);
-  V source = upper ? adjoint(L, a) : a;
+  V source = upper ? tt_lx_adjoint(L, a) : a;
   const int64_t square_dims[2] = {n, n};
   result_t results[2] = {shaped(a, tt_lx_dtype(a), 2, square_dims), shaped(a, TT_DTYPE_S32, 0, NULL)};
   tt_attr_t lower = tt_attr_bool(TT_ATTR_LOWER, true);
   tt_op_t* op = call(L, "tt.cholesky", 1, &source, 2, results, 1, &lower);
   if (!op) return NULL;
   *info = &op->results[1];
-  return upper ? adjoint(L, &op->results[0]) : &op->results[0];
+  return upper ? tt_lx_adjoint(L, &op->results[0]) : &op->results[0];
 }
 #define NOT_POSITIVE                                                                              \
   "cholesky: The factorization could not be completed because the input is not positive-definite " \
@@ -198,8 +198,8 @@ TT_LOWERING(cholesky) {
 }
 // B with A = L L^H (U^H U): two triangular solves.
 static V cholesky_solve(tt_lower_t* L, V b, V factor, bool upper) {
-  V first = solve_triangular(L, factor, b, true, upper, false, upper ? "ADJOINT" : "NO_TRANSPOSE");
-  return solve_triangular(L, factor, first, true, upper, false, upper ? "NO_TRANSPOSE" : "ADJOINT");
+  V first = tt_lx_solve_triangular(L, factor, b, true, upper, false, upper ? "ADJOINT" : "NO_TRANSPOSE");
+  return tt_lx_solve_triangular(L, factor, first, true, upper, false, upper ? "NO_TRANSPOSE" : "ADJOINT");
 }
 TT_LOWERING(cholesky_solve_helper) {
   V b = tt_l_tensor(L, 0), factor = tt_l_tensor(L, 1);
@@ -295,17 +295,17 @@ static V inverse_permutation(tt_lower_t* L, V index) {
 
 static V lu_solve(tt_lower_t* L, V factors, V permutation, V b, bool adjoint_a) {
   if (!adjoint_a) {
-    V y = solve_triangular(L, factors, take_rows(L, b, permutation), true, false, true, "NO_TRANSPOSE");
-    return solve_triangular(L, factors, y, true, true, false, "NO_TRANSPOSE");
+    V y = tt_lx_solve_triangular(L, factors, take_rows(L, b, permutation), true, false, true, "NO_TRANSPOSE");
+    return tt_lx_solve_triangular(L, factors, y, true, true, false, "NO_TRANSPOSE");
   }
-  V y = solve_triangular(L, factors, b, true, true, false, "ADJOINT");
-  V z = solve_triangular(L, factors, y, true, false, true, "ADJOINT");
+  V y = tt_lx_solve_triangular(L, factors, b, true, true, false, "ADJOINT");
+  V z = tt_lx_solve_triangular(L, factors, y, true, false, true, "ADJOINT");
   return take_rows(L, z, inverse_permutation(L, permutation));
 }
 // X A = B (left false) through A^H X^H = B^H.
 static V lu_solve_side(tt_lower_t* L, V factors, V permutation, V b, bool left, bool adjoint_a) {
   if (left) return lu_solve(L, factors, permutation, b, adjoint_a);
-  return adjoint(L, lu_solve(L, factors, permutation, adjoint(L, b), !adjoint_a));
+  return tt_lx_adjoint(L, lu_solve(L, factors, permutation, tt_lx_adjoint(L, b), !adjoint_a));
 }
 
 static bool with_pivoting(tt_lower_t* L, uint32_t arg, const char* name) {
@@ -541,7 +541,7 @@ TT_LOWERING(linalg_solve_triangular) {
       !same_rows(L, a, b, tt_l_bool(L, 3, true), "linalg.solve_triangular"))
     return;
   broadcast_batches(L, &a, &b);
-  tt_l_return(L, solve_triangular(L, a, b, tt_l_bool(L, 3, true), tt_l_bool(L, 2, false),
+  tt_l_return(L, tt_lx_solve_triangular(L, a, b, tt_l_bool(L, 3, true), tt_l_bool(L, 2, false),
                                   tt_l_bool(L, 4, false), "NO_TRANSPOSE"));
 }
 // (B, A, upper, transpose, unitriangular) -> (solution, A)
@@ -549,7 +549,7 @@ TT_LOWERING(triangular_solve) {
   V b = tt_l_tensor(L, 0), a = tt_l_tensor(L, 1);
   if (!square(L, a, "triangular_solve") || !same_rows(L, a, b, true, "triangular_solve")) return;
   broadcast_batches(L, &a, &b);
-  tt_l_return(L, solve_triangular(L, a, b, true, tt_l_bool(L, 2, true), tt_l_bool(L, 4, false),
+  tt_l_return(L, tt_lx_solve_triangular(L, a, b, true, tt_l_bool(L, 2, true), tt_l_bool(L, 4, false),
                                   tt_l_bool(L, 3, false) ? "TRANSPOSE" : "NO_TRANSPOSE"));
   tt_l_return(L, a);
 }
@@ -691,7 +691,7 @@ TT_LOWERING(ormqr) {
   result_t result = shaped(a, tt_lx_dtype(a), 2, matrix);
   tt_op_t* op = call(L, "tt.orgqr", 2, operands, 1, &result, 0, NULL);
   if (!op) return;
-  V q = transpose ? adjoint(L, &op->results[0]) : &op->results[0];
+  V q = transpose ? tt_lx_adjoint(L, &op->results[0]) : &op->results[0];
   tt_l_return(L, left ? tt_b_matmul(L->b, q, c) : tt_b_matmul(L->b, c, q));
 }
 
@@ -847,9 +847,9 @@ TT_LOWERING(linalg_lstsq) {
   V top = k ? tt_b_reduce(L->b, TT_OP_MAXIMUM, s, 1, &last, true) : s;
   V kept = GT(s, tt_lx_broadcast_like(L, MUL(top, K(top, cut)), s));
   V inverse = SEL(kept, DIV(K(s, 1), SEL(kept, s, K(s, 1))), K(s, 0));
-  V inner = tt_b_matmul(L->b, adjoint(L, u), b);
+  V inner = tt_b_matmul(L->b, tt_lx_adjoint(L, u), b);
   V scale = CAST(tt_lx_unsqueeze(L, inverse, rank - 1), dtype);
-  V x = tt_b_matmul(L->b, adjoint(L, vh), MUL(inner, tt_lx_broadcast_like(L, scale, inner)));
+  V x = tt_b_matmul(L->b, tt_lx_adjoint(L, vh), MUL(inner, tt_lx_broadcast_like(L, scale, inner)));
   bool basic = strcmp(driver, "gelsy") == 0, full = strcmp(driver, "gels") == 0;
   V residuals = no_values(L, real);
   if (m > n && !basic) {
