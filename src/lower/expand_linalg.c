@@ -1,5 +1,5 @@
-// Bodies of Cholesky's and Gauss's factorisations (ir/composites.def): right-looking and blocked, a panel's columns one
-// by one, then the rest of the matrix by one triangular solve and one product.
+// Bodies of Cholesky's and Gauss's factorisations (ir/composites.def): right-looking and blocked, a panel's columns
+// one by one, then the rest of the matrix by one triangular solve and one product.
 #include <math.h>
 
 #include "lower/expand_matrix.h"
@@ -10,7 +10,8 @@ typedef struct cholesky_s {
   V from;  // s32 []: the block's first row
 } cholesky_t;
 
-// One column of the diagonal block; only the lower triangle is read. state: {c, block [B, w, w], info [B, 1, 1]}.
+// One column of the diagonal block; only the lower triangle is read.
+// state: {c, block [B, w, w], info [B, 1, 1]}.
 static void cholesky_column(tt_lower_t* L, V* state, void* self) {
   const cholesky_t* job = self;
   V c = state[0], block = state[1], info = state[2];
@@ -74,7 +75,7 @@ void tt_expand_cholesky(tt_expand_t* e) {
   V state[3] = {tt_lm_number(L, 0), source, tt_lm_zeros(L, TT_DTYPE_S32, tt_lx_size(a, 0), 1, 1)};
   if (blocks > 1) tt_expand_for(L, 0, blocks, 3, state, cholesky_block, &job);
   else cholesky_block(L, state, &job);
-  V l = tt_lm_cut(L, state[1], n, n), failed = state[2] ? NE(state[2], tt_lx_splat_i64(L, state[2], 0)) : NULL;
+  V l = tt_lm_cut(L, state[1], n, n), failed = NE(state[2], tt_lx_splat_i64(L, state[2], 0));
   l = SEL(tt_lm_fit(L, failed, l), K(l, NAN), l);
   l = SEL(tt_lm_triangle(L, "GE", l, tt_lm_number(L, 0)), l, K(l, 0));
   e->out[0] = tt_lm_unfold(e, 0, lower ? l : tt_lx_adjoint(L, l));
@@ -108,15 +109,15 @@ static V pivot_row(tt_lower_t* L, V x, V marked, V p) {
   return q ? SEL(EQ(q, tt_lx_splat_i64(L, q, INT32_MAX)), tt_lm_fit(L, p, q), q) : NULL;
 }
 
-// One column; state: {c, panel [B, m, w], its rows' order [B, m, 1], the matrix's, pivots [B, panels * w, 1]}.
+// One column; state: {c, panel [B, m, w], orders of rows [B, m, 1 or 2], pivots [B, panels * w, 1]}.
 static void eliminate(tt_lower_t* L, V* state, void* self) {
   const lu_t* lu = self;
   V c = state[0], p = ADD(lu->from, c), x = tt_lm_columns(L, state[1], c, 1);
   V real_row = tt_lm_row_is(L, "LT", x, tt_lm_number(L, lu->m));
   V active = AND(real_row, tt_lm_fit(L, LT(p, tt_lm_number(L, lu->k)), real_row));
   V q = pivot_row(L, x, AND(active, tt_lm_row_is(L, "GE", x, p)), p);
-  for (int i = 1; i <= 3; ++i) state[i] = exchange(L, state[i], p, q);
-  state[4] = tt_lm_set_rows(L, state[4], q, p);
+  for (int i = 1; i <= 2; ++i) state[i] = exchange(L, state[i], p, q);
+  state[3] = tt_lm_set_rows(L, state[3], q, p);
   V panel = state[1], row = tt_lm_rows(L, panel, p, 1), pivot = tt_lm_columns(L, row, c, 1);
   x = tt_lm_columns(L, panel, c, 1);
   V below = AND(active, tt_lm_row_is(L, "GT", x, p));
@@ -151,16 +152,17 @@ static V eliminate_rest(tt_lower_t* L, V a, V panel, const lu_t* lu) {
 // state: {number of the panel, a [B, m, n], its rows' order [B, m, 1], pivots [B, panels * w, 1]}.
 static void lu_panel(tt_lower_t* L, V* state, void* self) {
   lu_t* lu = self;
-  V a = state[1], inner[5];
+  V a = state[1], inner[4];
+  bool whole = tt_lx_size(a, 2) == lu->width;
+  V orders[2] = {state[2], tt_lx_iota(L, TT_DTYPE_S32, state[2], 1)};
   lu->from = MUL(state[0], tt_lm_number(L, lu->width));
   inner[1] = tt_lm_columns(L, a, lu->from, lu->width);
-  inner[2] = tt_lx_iota(L, TT_DTYPE_S32, state[2], 1);
-  inner[3] = state[2];
-  inner[4] = state[3];
-  tt_expand_for(L, 0, lu->width, 5, inner, eliminate, lu);
-  state[2] = inner[3];
-  state[3] = inner[4];
-  if (tt_lx_size(a, 2) > lu->width) a = eliminate_rest(L, reorder(L, a, inner[2]), inner[1], lu);
+  inner[2] = whole ? state[2] : tt_b_concatenate(L->b, 2, orders, 2);
+  inner[3] = state[3];
+  tt_expand_for(L, 0, lu->width, 4, inner, eliminate, lu);
+  state[2] = tt_lx_slice_dim(L, inner[2], 2, 0, 1, 1);
+  state[3] = inner[3];
+  if (!whole) a = eliminate_rest(L, reorder(L, a, tt_lx_slice_dim(L, inner[2], 2, 1, 2, 1)), inner[1], lu);
   state[1] = tt_lm_set_columns(L, a, inner[1], lu->from);
 }
 
