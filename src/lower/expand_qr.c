@@ -55,7 +55,8 @@ static void reflect(tt_lower_t* L, V* state, void* self) {
   V inner = tt_lm_reduce(L, TT_OP_ADD, MUL(tt_lm_fit(L, conjugate, panel), panel), 1);
   V scaled = MUL(h.v, tt_lm_fit(L, factor, h.v));
   V changed = SUB(panel, MUL(tt_lm_fit(L, scaled, panel), tt_lm_fit(L, inner, panel)));
-  V behind = tt_lm_column_is(L, "GT", panel, c);
+  // a NaN in x leaves what H does not touch as it is
+  V behind = AND(tt_lm_column_is(L, "GT", panel, c), tt_lm_row_is(L, "GE", panel, p));
   behind = AND(behind, tt_lm_fit(L, NOT(h.none), behind));
   state[1] = tt_lm_set_columns(L, SEL(behind, changed, panel), h.column, c);
   state[2] = tt_lm_set_rows(L, state[2], h.tau, p);
@@ -91,7 +92,8 @@ static void factor_panel(tt_lower_t* L, V* state, void* self) {
   if (tt_lx_size(a, 2) > qr->width) {
     V v = reflectors(L, panel_state[1], qr->from);
     V t = block_factor(L, v, tt_lm_rows(L, state[2], qr->from, qr->width));
-    V behind = tt_lm_column_is(L, "GE", a, ADD(qr->from, tt_lm_number(L, qr->width)));
+    V next = ADD(qr->from, tt_lm_number(L, qr->width));
+    V behind = AND(tt_lm_row_is(L, "GE", a, qr->from), tt_lm_column_is(L, "GE", a, next));
     a = SEL(behind, apply_block(L, v, tt_lx_adjoint(L, t), a), a);
   }
   state[1] = tt_lm_set_columns(L, a, panel_state[1], qr->from);
