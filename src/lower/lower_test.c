@@ -175,42 +175,72 @@ TT_TEST(lower, expansion_leaves_no_composite) {
   fixture_end(&f);
 }
 
-// An entry on matrices [.., m, n] in the form that other plugins get.
-static void expand_matrices(const char* name, tt_dtype_t dtype, const int64_t* dims, int64_t tau) {
-  enum { rank = 4 };
-  fixture_t f;
-  fixture_begin(&f);
-  fixture_tensor(&f, dtype, rank, dims);
-  int64_t factors[TT_MAX_RANK];
-  for (size_t i = 0; i < rank; ++i) factors[i] = i + 2 == rank ? tau : dims[i];
-  if (tau >= 0) fixture_tensor(&f, dtype, rank - 1, factors);
-  TT_EXPECT_OK(fixture_run(&f, name));
+// Runs the entry on the fixture's arguments and makes the program that other plugins get; ends the fixture.
+static void expect_expanded(fixture_t* f, const char* name, bool has_elements) {
+  TT_EXPECT_OK(fixture_run(f, name));
   tt_module_t* expanded = NULL;
-  TT_EXPECT_OK(tt_lower_expand(f.module, NULL, &expanded));
+  TT_EXPECT_OK(tt_lower_expand(f->module, NULL, &expanded));
   TT_EXPECT_OK(tt_module_verify(expanded));
   tt_strbuf_t text;
   tt_strbuf_initialize(&text);
   TT_EXPECT_OK(tt_module_print(expanded, 0, &text));
   TT_EXPECT(strstr(tt_strbuf_text(&text), "custom_call") == NULL);
+  if (has_elements) TT_EXPECT_CONTAINS(tt_strbuf_text(&text), "stablehlo.while");
   tt_strbuf_deinitialize(&text);
   tt_module_release(expanded);
-  fixture_end(&f);
+  fixture_end(f);
 }
 
-TT_TEST(lower, expansion_leaves_no_call_of_linear_algebra) {
+static const tt_dtype_t matrix_dtypes[] = {TT_DTYPE_F32, TT_DTYPE_C64, TT_DTYPE_F64, TT_DTYPE_C128};
+
+// An entry on matrices [.., m, n], and `tau` reflectors' factors unless it is negative.
+static void expand_factors(const char* name, tt_dtype_t dtype, const int64_t* dims, int64_t tau) {
+  fixture_t f;
+  fixture_begin(&f);
+  fixture_tensor(&f, dtype, 4, dims);
+  const int64_t factors[3] = {dims[0], dims[1], tau};
+  if (tau >= 0) fixture_tensor(&f, dtype, 3, factors);
+  expect_expanded(&f, name, false);
+}
+
+TT_TEST(lower, expansion_leaves_no_factorisation) {
   static const int64_t shapes[][4] = {{1, 1, 5, 5},    {2, 3, 4, 7}, {1, 2, 7, 4}, {1, 1, 130, 70},
                                       {2, 1, 70, 130}, {1, 0, 3, 3}, {1, 2, 0, 3}, {1, 2, 3, 0},
                                       {1, 1, 1, 1},    {1, 2, 100, 100}};
-  static const tt_dtype_t dtypes[] = {TT_DTYPE_F32, TT_DTYPE_C64, TT_DTYPE_F64, TT_DTYPE_C128};
-  for (size_t i = 0; i < TT_ARRAY_LENGTH(shapes) * TT_ARRAY_LENGTH(dtypes); ++i) {
-    tt_dtype_t dtype = dtypes[i % TT_ARRAY_LENGTH(dtypes)];
-    const int64_t* dims = shapes[i / TT_ARRAY_LENGTH(dtypes)];
+  for (size_t i = 0; i < TT_ARRAY_LENGTH(shapes) * TT_ARRAY_LENGTH(matrix_dtypes); ++i) {
+    tt_dtype_t dtype = matrix_dtypes[i % TT_ARRAY_LENGTH(matrix_dtypes)];
+    const int64_t* dims = shapes[i / TT_ARRAY_LENGTH(matrix_dtypes)];
     int64_t m = dims[2], n = dims[3];
-    if (m == n) expand_matrices("linalg_cholesky_ex", dtype, dims, -1);
-    expand_matrices("linalg_lu_factor_ex", dtype, dims, -1);
-    expand_matrices("linalg_qr", dtype, dims, -1);
-    expand_matrices("geqrf", dtype, dims, -1);
-    if (m >= n) expand_matrices("linalg_householder_product", dtype, dims, n / 2);
+    if (m == n) expand_factors("linalg_cholesky_ex", dtype, dims, -1);
+    expand_factors("linalg_lu_factor_ex", dtype, dims, -1);
+    expand_factors("linalg_qr", dtype, dims, -1);
+    expand_factors("geqrf", dtype, dims, -1);
+    if (m >= n) expand_factors("linalg_householder_product", dtype, dims, n / 2);
+  }
+}
+
+static void expand_eigen(const char* name, tt_dtype_t dtype, int64_t m, int64_t n) {
+  fixture_t f;
+  fixture_begin(&f);
+  int64_t a[3] = {2, m, n}, pivots[2] = {2, n};
+  bool solves = !strcmp(name, "linalg_ldl_solve");
+  fixture_tensor(&f, dtype, 3, a);
+  if (solves) fixture_tensor(&f, TT_DTYPE_S32, 2, pivots);
+  if (solves || !strcmp(name, "linalg_lstsq")) fixture_tensor(&f, dtype, 3, a);
+  expect_expanded(&f, name, m && n);
+}
+
+TT_TEST(lower, expansion_leaves_no_eigenproblem) {
+  static const char* const square[] = {"_linalg_eigh", "linalg_ldl_factor_ex", "linalg_ldl_solve"};
+  static const char* const any[] = {"_linalg_svd", "linalg_lstsq"};
+  for (size_t d = 0; d < TT_ARRAY_LENGTH(matrix_dtypes); ++d) {
+    for (int64_t n = 0; n < 5; ++n) {
+      for (size_t i = 0; i < TT_ARRAY_LENGTH(square); ++i) expand_eigen(square[i], matrix_dtypes[d], n, n);
+      for (size_t i = 0; i < TT_ARRAY_LENGTH(any); ++i) {
+        expand_eigen(any[i], matrix_dtypes[d], 3, n);
+        expand_eigen(any[i], matrix_dtypes[d], n, 3);
+      }
+    }
   }
 }
 
