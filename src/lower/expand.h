@@ -1,5 +1,5 @@
 // Bodies of the composites (expand_bodies.c, expand_strided.c, expand_attention.c) and of the custom calls of linear
-// algebra (expand_linalg.c, expand_eigen.c): the insertion point is inside the new function.
+// algebra (expand_linalg.c, expand_qr.c, expand_eigen.c): the insertion point is inside the new function.
 #ifndef TT_LOWER_EXPAND_H_
 #define TT_LOWER_EXPAND_H_
 
@@ -44,7 +44,7 @@ void tt_expand_layer_norm(tt_expand_t* e);
 void tt_expand_cumulative(tt_expand_t* e);
 void tt_expand_sdpa(tt_expand_t* e);
 void tt_expand_sdpa_backward(tt_expand_t* e);
-// expand_linalg.c: their meaning stands in ir/composites.def.
+// expand_linalg.c, expand_qr.c: their meaning stands in ir/composites.def.
 void tt_expand_cholesky(tt_expand_t* e);
 void tt_expand_lu(tt_expand_t* e);
 void tt_expand_qr(tt_expand_t* e);

@@ -1,5 +1,5 @@
-// Bodies of Cholesky's and Gauss's factorisations (ir/composites.def): right-looking and blocked, a panel's columns
-// one by one, then the rest of the matrix by one triangular solve and one product.
+// Bodies of Cholesky's and Gauss's factorisations (ir/composites.def): right-looking and blocked, a panel's
+// columns one by one, then the rest of the matrix by one triangular solve and one product.
 #include <math.h>
 
 #include "lower/expand_matrix.h"
@@ -84,8 +84,9 @@ void tt_expand_cholesky(tt_expand_t* e) {
 
 // ---- LU ----------------------------------------------------------------------------------------
 typedef struct lu_s {
-  int64_t m, k, width;  // rows and pivots that are not padding; columns of a panel
-  V from;               // s32 []: the panel's first column
+  int64_t m, k;          // rows and pivots that are not padding
+  int64_t steps, width;  // pivots and columns of a panel
+  V from;                // s32 []: the panel's first column
 } lu_t;
 
 // Rows p and q (s32 [] and [B, 1, 1]) of x exchanged.
@@ -159,7 +160,7 @@ static void lu_panel(tt_lower_t* L, V* state, void* self) {
   inner[1] = tt_lm_columns(L, a, lu->from, lu->width);
   inner[2] = whole ? state[2] : tt_b_concatenate(L->b, 2, orders, 2);
   inner[3] = state[3];
-  tt_expand_for(L, 0, lu->width, 4, inner, eliminate, lu);
+  tt_expand_for(L, 0, lu->steps, 4, inner, eliminate, lu);
   state[2] = tt_lx_slice_dim(L, inner[2], 2, 0, 1, 1);
   state[3] = inner[3];
   if (!whole) a = eliminate_rest(L, reorder(L, a, tt_lx_slice_dim(L, inner[2], 2, 1, 2, 1)), inner[1], lu);
@@ -182,8 +183,9 @@ void tt_expand_lu(tt_expand_t* e) {
   }
   int64_t batch = tt_lx_size(a, 0), m = tt_lx_size(a, 1), n = tt_lx_size(a, 2);
   lu_t lu = {.m = m, .k = TT_MIN(m, n)};
-  int64_t panels = tt_lm_panels(lu.k, &lu.width), pivots = panels * lu.width;
+  int64_t panels = tt_lm_panels(lu.k, &lu.steps), pivots = panels * lu.steps;
   V padded = tt_lm_pad(L, a, pivots, pivots);
+  lu.width = panels > 1 ? lu.steps : n;  // few pivots: the whole matrix is the panel
   V order = tt_lx_iota(L, TT_DTYPE_S32, tt_lm_zeros(L, TT_DTYPE_S32, batch, tt_lx_size(padded, 1), 1), 1);
   V state[4] = {tt_lm_number(L, 0), padded, order, tt_lm_zeros(L, TT_DTYPE_S32, batch, pivots, 1)};
   if (panels > 1) tt_expand_for(L, 0, panels, 4, state, lu_panel, &lu);

@@ -1,11 +1,13 @@
-// Bodies of the Householder factorisations (ir/composites.def): blocked, each panel's reflectors one by one, then
-// all of them on the rest in the compact WY form: H_0 .. H_{w-1} = I - V T V^H.
+// Bodies of the Householder factorisations (ir/composites.def). With few pivots the reflectors go one by one
+// over the whole matrix: small products would cost compilers more. Else blocked: a panel's reflectors one by one,
+// then all of them on the rest in the compact WY form, H_0 .. H_{w-1} = I - V T V^H.
 #include "lower/expand_matrix.h"
 
 typedef struct qr_s {
-  int64_t m, width, panels;
+  int64_t m, panels;
+  int64_t steps, width;  // pivots and columns of a panel
   V from;   // s32 []: the panel's first column and pivot
-  V a, tau; // orgqr: reflectors [B, m, panels * width], factors [B, panels * width, 1]
+  V a, tau; // orgqr: reflectors [B, m, panels * steps], factors [B, panels * steps, 1]
 } qr_t;
 
 // I - tau v v^H, whose adjoint takes x to beta e_p: x [B, m, 1] from row p on, p from 0.
@@ -46,15 +48,19 @@ static reflector_t reflector(tt_lower_t* L, V x, V p, int64_t m) {
   return h;
 }
 
-// Column c of the panel; state: {c, panel [B, m, w], tau [B, panels * w, 1]}.
+// (I - factor v v^H) x for v [B, m, 1] and factor [B, 1, 1].
+static V apply_reflector(tt_lower_t* L, V v, V factor, V x) {
+  V conjugate = tt_lx_conjugate(L, v), scaled = MUL(v, tt_lm_fit(L, factor, v));
+  V inner = tt_lm_reduce(L, TT_OP_ADD, MUL(tt_lm_fit(L, conjugate, x), x), 1);
+  return SUB(x, MUL(tt_lm_fit(L, scaled, x), tt_lm_fit(L, inner, x)));
+}
+
+// Column c of the panel; state: {c, panel [B, m, w], tau [B, panels * steps, 1]}.
 static void reflect(tt_lower_t* L, V* state, void* self) {
   const qr_t* qr = self;
   V c = state[0], panel = state[1], p = ADD(qr->from, c);
   reflector_t h = reflector(L, tt_lm_columns(L, panel, c, 1), p, qr->m);
-  V conjugate = tt_lx_conjugate(L, h.v), factor = tt_lx_conjugate(L, h.tau);
-  V inner = tt_lm_reduce(L, TT_OP_ADD, MUL(tt_lm_fit(L, conjugate, panel), panel), 1);
-  V scaled = MUL(h.v, tt_lm_fit(L, factor, h.v));
-  V changed = SUB(panel, MUL(tt_lm_fit(L, scaled, panel), tt_lm_fit(L, inner, panel)));
+  V changed = apply_reflector(L, h.v, tt_lx_conjugate(L, h.tau), panel);
   // a NaN in x leaves what H does not touch as it is
   V behind = AND(tt_lm_column_is(L, "GT", panel, c), tt_lm_row_is(L, "GE", panel, p));
   behind = AND(behind, tt_lm_fit(L, NOT(h.none), behind));
@@ -62,8 +68,8 @@ static void reflect(tt_lower_t* L, V* state, void* self) {
   state[2] = tt_lm_set_rows(L, state[2], h.tau, p);
 }
 
-// V [B, m, w] of a panel whose first pivot is `from`; T [B, w, w] = (I + D S)^-1 D with D = diag(tau) and S the part
-// of V^H V above the diagonal, which holds for tau = 0 too. tau [B, w, 1].
+// V [B, m, w] of a panel whose first pivot is `from`; T [B, w, w] = (I + D S)^-1 D with D = diag(tau) and S
+// the part of V^H V above the diagonal, which holds for tau = 0 too. tau [B, w, 1].
 static V reflectors(tt_lower_t* L, V panel, V from) {
   V unit = SEL(tt_lm_triangle(L, "EQ", panel, from), K(panel, 1), K(panel, 0));
   return SEL(tt_lm_triangle(L, "GT", panel, from), panel, unit);
@@ -80,14 +86,14 @@ static V apply_block(tt_lower_t* L, V v, V t, V x) {
   return SUB(x, tt_b_matmul(L->b, v, inner));
 }
 
-// state: {number of the panel, a [B, m, at least panels * w], tau [B, panels * w, 1]}.
+// state: {number of the panel, a [B, m, n], tau [B, panels * steps, 1]}.
 static void factor_panel(tt_lower_t* L, V* state, void* self) {
   qr_t* qr = self;
   V a = state[1], panel_state[3];
   qr->from = MUL(state[0], tt_lm_number(L, qr->width));
   panel_state[1] = tt_lm_columns(L, a, qr->from, qr->width);
   panel_state[2] = state[2];
-  tt_expand_for(L, 0, qr->width, 3, panel_state, reflect, qr);
+  tt_expand_for(L, 0, qr->steps, 3, panel_state, reflect, qr);
   state[2] = panel_state[2];
   if (tt_lx_size(a, 2) > qr->width) {
     V v = reflectors(L, panel_state[1], qr->from);
@@ -99,47 +105,47 @@ static void factor_panel(tt_lower_t* L, V* state, void* self) {
   state[1] = tt_lm_set_columns(L, a, panel_state[1], qr->from);
 }
 
-// One panel needs no loop.
-static void for_panels(tt_lower_t* L, qr_t* qr, size_t count, V* state, tt_expand_step_t step) {
-  if (qr->panels > 1) {
-    tt_expand_for(L, 0, qr->panels, count, state, step, qr);
-    return;
-  }
-  state[0] = tt_lm_number(L, 0);
-  step(L, state, qr);
-}
-
-// a [B, m, n] -> factors in a padded to whole panels, tau [B, panels * w, 1].
+// a [B, m, n] -> factors in a padded to whole panels, tau [B, panels * steps, 1].
 static void geqrf(tt_lower_t* L, V a, V* out_factors, V* out_tau) {
   qr_t qr = {.m = tt_lx_size(a, 1)};
-  qr.panels = tt_lm_panels(TT_MIN(qr.m, tt_lx_size(a, 2)), &qr.width);
-  int64_t pivots = qr.panels * qr.width;
-  V state[3] = {NULL, tt_lm_pad(L, a, 0, pivots),
+  qr.panels = tt_lm_panels(TT_MIN(qr.m, tt_lx_size(a, 2)), &qr.steps);
+  qr.width = qr.panels > 1 ? qr.steps : tt_lx_size(a, 2);
+  int64_t pivots = qr.panels * qr.steps;
+  V state[3] = {tt_lm_number(L, 0), tt_lm_pad(L, a, 0, pivots),
                 tt_lm_zeros(L, tt_lx_dtype(a), tt_lx_size(a, 0), pivots, 1)};
-  for_panels(L, &qr, 3, state, factor_panel);
+  if (qr.panels > 1) tt_expand_for(L, 0, qr.panels, 3, state, factor_panel, &qr);
+  else factor_panel(L, state, &qr);
   *out_factors = state[1];
   *out_tau = state[2];
 }
 
 // state: {number of the step, q [B, m, columns]}: the last panel first.
 static void multiply_panel(tt_lower_t* L, V* state, void* self) {
-  qr_t* qr = self;
-  V from = MUL(SUB(tt_lm_number(L, qr->panels - 1), state[0]), tt_lm_number(L, qr->width));
-  V v = reflectors(L, tt_lm_columns(L, qr->a, from, qr->width), from);
-  V t = block_factor(L, v, tt_lm_rows(L, qr->tau, from, qr->width));
+  const qr_t* qr = self;
+  V from = MUL(SUB(tt_lm_number(L, qr->panels - 1), state[0]), tt_lm_number(L, qr->steps));
+  V v = reflectors(L, tt_lm_columns(L, qr->a, from, qr->steps), from);
+  V t = block_factor(L, v, tt_lm_rows(L, qr->tau, from, qr->steps));
   state[1] = apply_block(L, v, t, state[1]);
+}
+// The same with single reflectors.
+static void multiply(tt_lower_t* L, V* state, void* self) {
+  const qr_t* qr = self;
+  V p = SUB(tt_lm_number(L, qr->steps - 1), state[0]);
+  V v = reflectors(L, tt_lm_columns(L, qr->a, p, 1), p);
+  state[1] = apply_reflector(L, v, tt_lm_rows(L, qr->tau, p, 1), state[1]);
 }
 
 // The first columns of H_0 .. H_{k-1}; a [B, m, >= k], tau [B, >= k, 1].
 static V orgqr(tt_lower_t* L, V a, V tau, int64_t k, int64_t columns) {
   qr_t qr = {.m = tt_lx_size(a, 1)};
   V q = tt_lm_identity(L, tt_lm_zeros(L, tt_lx_dtype(a), tt_lx_size(a, 0), qr.m, columns));
-  qr.panels = tt_lm_panels(k, &qr.width);
+  qr.panels = tt_lm_panels(k, &qr.steps);
   if (qr.panels == 0) return q;
-  qr.a = tt_lm_pad(L, a, 0, qr.panels * qr.width);
-  qr.tau = tt_lm_pad(L, tau, qr.panels * qr.width, 0);
+  qr.a = tt_lm_pad(L, a, 0, qr.panels * qr.steps);
+  qr.tau = tt_lm_pad(L, tau, qr.panels * qr.steps, 0);
   V state[2] = {NULL, q};
-  for_panels(L, &qr, 2, state, multiply_panel);
+  if (qr.panels > 1) tt_expand_for(L, 0, qr.panels, 2, state, multiply_panel, &qr);
+  else tt_expand_for(L, 0, qr.steps, 2, state, multiply, &qr);
   return state[1];
 }
 
@@ -160,7 +166,8 @@ void tt_expand_geqrf(tt_expand_t* e) {
 
 void tt_expand_orgqr(tt_expand_t* e) {
   tt_lower_t* L = e->L;
-  V a = tt_lm_fold(L, e->in[0], 2), tau = tt_lm_fold(L, tt_lx_unsqueeze(L, e->in[1], tt_lx_rank(e->in[1])), 2);
+  V a = tt_lm_fold(L, e->in[0], 2);
+  V tau = tt_lm_fold(L, tt_lx_unsqueeze(L, e->in[1], tt_lx_rank(e->in[1])), 2);
   if (!a || !tau || tt_type_elems(a->type) == 0) {
     e->out[0] = e->in[0];
     return;
