@@ -1,5 +1,5 @@
 // Bodies of Cholesky's and Gauss's factorisations (ir/composites.def): right-looking and blocked, a panel's
-// columns one by one, then the rest of the matrix by one triangular solve and one product.
+// columns one by one, then the rest of the matrix by one product.
 #include <math.h>
 
 #include "lower/expand_matrix.h"
@@ -7,54 +7,45 @@
 // ---- Cholesky ----------------------------------------------------------------------------------
 typedef struct cholesky_s {
   int64_t width;
-  V from;  // s32 []: the block's first row
+  V from;  // s32 []: the strip's first column
 } cholesky_t;
 
-// One column of the diagonal block; only the lower triangle is read.
-// state: {c, block [B, w, w], info [B, 1, 1]}.
+// One column; only the lower triangle is read. state: {c, strip [B, n, w], info [B, 1, 1]}.
 static void cholesky_column(tt_lower_t* L, V* state, void* self) {
   const cholesky_t* job = self;
-  V c = state[0], block = state[1], info = state[2];
-  if (!block || !info) return;
-  tt_dtype_t dtype = tt_lx_dtype(block);
-  V x = tt_lm_columns(L, block, c, 1);
-  V pivot = tt_lm_rows(L, x, c, 1);
+  V c = state[0], strip = state[1], info = state[2], p = ADD(job->from, c);
+  if (!strip || !info) return;
+  tt_dtype_t dtype = tt_lx_dtype(strip);
+  V x = tt_lm_columns(L, strip, c, 1), pivot = tt_lm_rows(L, x, p, 1);
   if (tt_dtype_is_complex(dtype)) pivot = REAL(pivot);
-  V number = tt_lm_fit(L, ADD(ADD(job->from, c), tt_lm_number(L, 1)), info);
   V failed = AND(NOT(GT(pivot, K(pivot, 0))), EQ(info, tt_lx_splat_i64(L, info, 0)));
-  state[2] = SEL(failed, number, info);
-  V root = SQRT(pivot), below = tt_lm_row_is(L, "GT", x, c);
-  V real = tt_dtype_is_complex(dtype) ? REAL(x) : x;
-  V column = SEL(below, tt_lm_over_real(L, x, tt_lm_fit(L, root, real)), K(x, 0));
-  V changed = SUB(block, MUL(tt_lm_fit(L, column, block), tt_lm_fit(L, tt_lx_adjoint(L, column), block)));
-  block = SEL(tt_lm_column_is(L, "GT", block, c), changed, block);
-  V at = tt_lm_row_is(L, "EQ", x, c);
-  column = SEL(at, tt_lm_fit(L, tt_lm_from_real(L, root, dtype), x), column);
-  state[1] = tt_lm_set_columns(L, block, column, c);
+  state[2] = SEL(failed, tt_lm_fit(L, ADD(p, tt_lm_number(L, 1)), info), info);
+  V root = SQRT(pivot), real = tt_dtype_is_complex(dtype) ? REAL(x) : x;
+  V scaled = tt_lm_over_real(L, x, tt_lm_fit(L, root, real));
+  V column = SEL(tt_lm_row_is(L, "GT", x, p), scaled, K(x, 0));
+  V row = tt_lx_adjoint(L, tt_lm_rows(L, column, job->from, job->width));
+  V changed = SUB(strip, MUL(tt_lm_fit(L, column, strip), tt_lm_fit(L, row, strip)));
+  strip = SEL(tt_lm_column_is(L, "GT", strip, c), changed, strip);
+  V diagonal = tt_lm_fit(L, tt_lm_from_real(L, root, dtype), x);
+  state[1] = tt_lm_set_columns(L, strip, SEL(tt_lm_row_is(L, "EQ", x, p), diagonal, column), c);
 }
 
-// state: {number of the block, a [B, n, n], info [B, 1, 1]}; n a multiple of the width.
-static void cholesky_block(tt_lower_t* L, V* state, void* self) {
+// state: {number of the strip, a [B, n, n], info [B, 1, 1]}; n a multiple of the width.
+static void cholesky_strip(tt_lower_t* L, V* state, void* self) {
   cholesky_t* job = self;
   V a = state[1], inner[3];
-  int64_t w = job->width;
-  job->from = MUL(state[0], tt_lm_number(L, w));
-  V next = ADD(job->from, tt_lm_number(L, w)), strip = tt_lm_columns(L, a, job->from, w);
-  inner[1] = tt_lm_rows(L, strip, job->from, w);
+  job->from = MUL(state[0], tt_lm_number(L, job->width));
+  inner[1] = tt_lm_columns(L, a, job->from, job->width);
   inner[2] = state[2];
-  tt_expand_for(L, 0, w, 3, inner, cholesky_column, job);
+  tt_expand_for(L, 0, job->width, 3, inner, cholesky_column, job);
   state[2] = inner[2];
-  if (tt_lx_size(a, 1) > w) {
-    V solved = tt_lx_solve_triangular(L, inner[1], strip, false, false, false, "ADJOINT");
-    strip = SEL(tt_lm_row_is(L, "GE", strip, next), solved, K(strip, 0));
-    V changed = SUB(a, tt_b_matmul(L->b, strip, tt_lx_adjoint(L, strip)));
-    V behind = AND(tt_lm_row_is(L, "GE", a, next), tt_lm_column_is(L, "GE", a, next));
-    a = SEL(behind, changed, a);
-    strip = tt_lm_set_rows(L, strip, inner[1], job->from);
-    state[1] = tt_lm_set_columns(L, a, strip, job->from);
-  } else {
-    state[1] = inner[1];
+  if (tt_lx_size(a, 1) > job->width) {
+    V next = ADD(job->from, tt_lm_number(L, job->width));
+    V below = SEL(tt_lm_row_is(L, "GE", inner[1], next), inner[1], K(inner[1], 0));
+    V changed = SUB(a, tt_b_matmul(L->b, below, tt_lx_adjoint(L, below)));
+    a = SEL(AND(tt_lm_row_is(L, "GE", a, next), tt_lm_column_is(L, "GE", a, next)), changed, a);
   }
+  state[1] = tt_lm_set_columns(L, a, inner[1], job->from);
 }
 
 void tt_expand_cholesky(tt_expand_t* e) {
@@ -73,8 +64,8 @@ void tt_expand_cholesky(tt_expand_t* e) {
     source = SEL(tail, tt_lm_identity(L, source), source);
   }
   V state[3] = {tt_lm_number(L, 0), source, tt_lm_zeros(L, TT_DTYPE_S32, tt_lx_size(a, 0), 1, 1)};
-  if (blocks > 1) tt_expand_for(L, 0, blocks, 3, state, cholesky_block, &job);
-  else cholesky_block(L, state, &job);
+  if (blocks > 1) tt_expand_for(L, 0, blocks, 3, state, cholesky_strip, &job);
+  else cholesky_strip(L, state, &job);
   V l = tt_lm_cut(L, state[1], n, n), failed = NE(state[2], tt_lx_splat_i64(L, state[2], 0));
   l = SEL(tt_lm_fit(L, failed, l), K(l, NAN), l);
   l = SEL(tt_lm_triangle(L, "GE", l, tt_lm_number(L, 0)), l, K(l, 0));
@@ -143,7 +134,7 @@ static V reorder(tt_lower_t* L, V x, V order) {
 static V eliminate_rest(tt_lower_t* L, V a, V panel, const lu_t* lu) {
   V next = ADD(lu->from, tt_lm_number(L, lu->width));
   V corner = tt_lm_rows(L, panel, lu->from, lu->width), strip = tt_lm_rows(L, a, lu->from, lu->width);
-  V solved = tt_lx_solve_triangular(L, corner, strip, true, false, true, "NO_TRANSPOSE");
+  V solved = tt_lm_solve_unit(L, corner, strip, false);
   strip = SEL(tt_lm_column_is(L, "GE", strip, next), solved, strip);
   V changed = SUB(a, tt_b_matmul(L->b, panel, strip));
   V behind = AND(tt_lm_row_is(L, "GE", a, next), tt_lm_column_is(L, "GE", a, next));

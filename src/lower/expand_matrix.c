@@ -105,3 +105,22 @@ V tt_lm_divide(tt_lower_t* L, V x, V divisor) {
   V inverse = tt_b_complex(L->b, DIV(REAL(divisor), square), NEG(DIV(IMAG(divisor), square)));
   return MUL(tt_lm_over_real(L, x, scale), inverse);
 }
+
+typedef struct substitution_s {
+  V a;
+  bool upper;
+} substitution_t;
+static void substitute(tt_lower_t* L, V* state, void* self) {
+  const substitution_t* job = self;
+  V c = state[0], x = state[1];
+  if (job->upper) c = SUB(tt_lm_number(L, tt_lx_size(x, 1) - 1), c);
+  V column = tt_lm_columns(L, job->a, c, 1), row = tt_lm_rows(L, x, c, 1);
+  V changed = SUB(x, MUL(tt_lm_fit(L, column, x), tt_lm_fit(L, row, x)));
+  state[1] = SEL(tt_lm_row_is(L, job->upper ? "LT" : "GT", x, c), changed, x);
+}
+V tt_lm_solve_unit(tt_lower_t* L, V a, V b, bool upper) {
+  substitution_t job = {a, upper};
+  V state[2] = {NULL, b};
+  tt_expand_for(L, 0, tt_lx_size(a, 1), 2, state, substitute, &job);
+  return state[1];
+}

@@ -1,4 +1,4 @@
-// What the bodies of linear algebra share: batches of matrices x [B, m, n], all leading dimensions folded into one.
+// What the bodies of linear algebra share: batches of matrices x [B, m, n], leading dimensions folded into B.
 // Numbers of rows and columns are s32 [] and may come from a loop.
 #ifndef TT_LOWER_EXPAND_MATRIX_H_
 #define TT_LOWER_EXPAND_MATRIX_H_
@@ -33,6 +33,10 @@ V tt_lm_from_real(tt_lower_t* L, V x, tt_dtype_t dtype);
 V tt_lm_over_real(tt_lower_t* L, V x, V divisor);  // one shape
 // x / divisor of one shape, without overflow or underflow inside when |x| is at most about |divisor|.
 V tt_lm_divide(tt_lower_t* L, V x, V divisor);
+
+// a x = b for a triangle of a with ones on its diagonal (not read), by substitution: a triangular_solve is a
+// large program once a plugin has expanded it, and inverts blocks.
+V tt_lm_solve_unit(tt_lower_t* L, V a, V b, bool upper);
 
 // Columns of a panel and number of panels for k pivots: few equal ones of at most 64.
 int64_t tt_lm_panels(int64_t k, int64_t* out_width);

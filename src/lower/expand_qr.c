@@ -1,6 +1,6 @@
 // Bodies of the Householder factorisations (ir/composites.def). With few pivots the reflectors go one by one
-// over the whole matrix: small products would cost compilers more. Else blocked: a panel's reflectors one by one,
-// then all of them on the rest in the compact WY form, H_0 .. H_{w-1} = I - V T V^H.
+// over the whole matrix: small products would cost compilers more. Else blocked: a panel's reflectors one by
+// one, then all of them on the rest in the compact WY form, H_0 .. H_{w-1} = I - V T V^H.
 #include "lower/expand_matrix.h"
 
 typedef struct qr_s {
@@ -68,21 +68,23 @@ static void reflect(tt_lower_t* L, V* state, void* self) {
   state[2] = tt_lm_set_rows(L, state[2], h.tau, p);
 }
 
-// V [B, m, w] of a panel whose first pivot is `from`; T [B, w, w] = (I + D S)^-1 D with D = diag(tau) and S
-// the part of V^H V above the diagonal, which holds for tau = 0 too. tau [B, w, 1].
+// V [B, m, w] of a panel whose first pivot is `from`.
 static V reflectors(tt_lower_t* L, V panel, V from) {
   V unit = SEL(tt_lm_triangle(L, "EQ", panel, from), K(panel, 1), K(panel, 0));
   return SEL(tt_lm_triangle(L, "GT", panel, from), panel, unit);
 }
-static V block_factor(tt_lower_t* L, V v, V tau) {
-  V gram = tt_b_matmul(L->b, tt_lx_adjoint(L, v), v), identity = tt_lm_identity(L, gram);
-  V scale = tt_lm_fit(L, tau, gram);
-  V upper = SEL(tt_lm_triangle(L, "LT", gram, tt_lm_number(L, 0)), MUL(scale, gram), identity);
-  return tt_lx_solve_triangular(L, upper, MUL(scale, identity), true, true, true, "NO_TRANSPOSE");
-}
-// x - V T V^H x, or with T's adjoint.
-static V apply_block(tt_lower_t* L, V v, V t, V x) {
-  V inner = tt_b_matmul(L->b, t, tt_b_matmul(L->b, tt_lx_adjoint(L, v), x));
+// x - V T V^H x, or with T's adjoint; tau [B, w, 1]. T = (I + D S)^-1 D with D = diag(tau) and S the part of
+// V^H V above the diagonal, which holds for tau = 0 too.
+static V apply_block(tt_lower_t* L, V v, V tau, V x, bool adjoint) {
+  V conjugate = tt_lx_adjoint(L, v), gram = tt_b_matmul(L->b, conjugate, v);
+  V above = tt_lm_triangle(L, "LT", gram, tt_lm_number(L, 0));
+  V upper = SEL(above, MUL(tt_lm_fit(L, tau, gram), gram), K(gram, 0));
+  V inner = tt_b_matmul(L->b, conjugate, x), scale = tt_lm_fit(L, tau, inner);
+  if (adjoint) {
+    inner = MUL(tt_lx_conjugate(L, scale), tt_lm_solve_unit(L, tt_lx_adjoint(L, upper), inner, false));
+  } else {
+    inner = tt_lm_solve_unit(L, upper, MUL(scale, inner), true);
+  }
   return SUB(x, tt_b_matmul(L->b, v, inner));
 }
 
@@ -97,10 +99,10 @@ static void factor_panel(tt_lower_t* L, V* state, void* self) {
   state[2] = panel_state[2];
   if (tt_lx_size(a, 2) > qr->width) {
     V v = reflectors(L, panel_state[1], qr->from);
-    V t = block_factor(L, v, tt_lm_rows(L, state[2], qr->from, qr->width));
+    V tau = tt_lm_rows(L, state[2], qr->from, qr->width);
     V next = ADD(qr->from, tt_lm_number(L, qr->width));
     V behind = AND(tt_lm_row_is(L, "GE", a, qr->from), tt_lm_column_is(L, "GE", a, next));
-    a = SEL(behind, apply_block(L, v, tt_lx_adjoint(L, t), a), a);
+    a = SEL(behind, apply_block(L, v, tau, a, true), a);
   }
   state[1] = tt_lm_set_columns(L, a, panel_state[1], qr->from);
 }
@@ -124,8 +126,7 @@ static void multiply_panel(tt_lower_t* L, V* state, void* self) {
   const qr_t* qr = self;
   V from = MUL(SUB(tt_lm_number(L, qr->panels - 1), state[0]), tt_lm_number(L, qr->steps));
   V v = reflectors(L, tt_lm_columns(L, qr->a, from, qr->steps), from);
-  V t = block_factor(L, v, tt_lm_rows(L, qr->tau, from, qr->steps));
-  state[1] = apply_block(L, v, t, state[1]);
+  state[1] = apply_block(L, v, tt_lm_rows(L, qr->tau, from, qr->steps), state[1], false);
 }
 // The same with single reflectors.
 static void multiply(tt_lower_t* L, V* state, void* self) {
