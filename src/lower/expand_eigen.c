@@ -14,7 +14,7 @@ typedef struct eigen_s {
 static V is_diagonal(tt_lower_t* L, V w, double factor) {
   if (!w) return NULL;
   const int64_t both[2] = {1, 2};
-  V square = tt_mat_square(L, w);
+  V square = tt_lm_square(L, w);
   V off = SEL(EQ(tt_mat_place(L, w, 1), tt_mat_place(L, w, 2)), K(square, 0), square);
   V rest = tt_b_reduce(L->b, TT_OP_ADD, off, 2, both, false);
   V whole = tt_b_reduce(L->b, TT_OP_ADD, square, 2, both, false);
@@ -84,10 +84,10 @@ void tt_expand_eigh(tt_expand_t* e) {
     return;
   }
   V scaled = NULL, ok = NULL;
-  V whole = hermitian(L, tt_mat_flat(L, e->in[0], 2), tt_expand_bool(e, TT_ATTR_LOWER));
+  V whole = hermitian(L, tt_lm_fold(L, e->in[0], 2), tt_expand_bool(e, TT_ATTR_LOWER));
   V scale = tt_mat_scale(L, whole, &scaled, &ok), w = even(L, scaled, n);
   eigen_t eigen = {n + n % 2, tt_mat_epsilon(type->dtype)};
-  V state[3] = {tt_b_scalar_i64(L->b, TT_DTYPE_S32, 0), w, vectors ? tt_mat_identity(L, w) : NULL};
+  V state[3] = {tt_b_scalar_i64(L->b, TT_DTYPE_S32, 0), w, vectors ? tt_lm_identity(L, w) : NULL};
   tt_expand_while(L, vectors ? 3 : 2, state, is_unfinished, sweep, &eigen);
   ok = AND(ok, is_diagonal(L, state[1], eigen.tolerance * 64));
   V values = tt_lx_slice_dim(L, tt_mat_real(L, tt_mat_diagonal(L, state[1])), 1, 0, n, 1), order = NULL;

@@ -28,7 +28,7 @@ static V at(tt_lower_t* L, V x, int64_t dim, V index) {
   return tt_mat_sum(L, SEL(is_at(L, x, dim, index), x, K(x, 0)), dim);
 }
 static V column_at(tt_lower_t* L, V x, V column) {   // [B, n]
-  V line = tt_mat_column(L, x, column);
+  V line = tt_lm_columns(L, x, column, 1);
   return line ? tt_b_reshape(L->b, line, 2, line->type->dims) : NULL;
 }
 static V next(tt_lower_t* L, V number, int64_t by) {
@@ -87,12 +87,12 @@ static void divide(tt_lower_t* L, const ldl_t* ldl, const pivot_t* p, V c1, V c2
   V above = mirrored(L, ldl, below);
   if (!d1 || !below || !above) return;
   V one = K(d1, 1), two = p->two;
-  V ratio1 = tt_mat_divide(L, d1, SEL(two, above, one)), ratio2 = tt_mat_divide(L, d2, SEL(two, below, one));
+  V ratio1 = tt_lm_divide(L, d1, SEL(two, above, one)), ratio2 = tt_lm_divide(L, d2, SEL(two, below, one));
   V det = SUB(MUL(ratio1, ratio2), one);
   V by1 = over(L, SEL(two, MUL(above, det), d1), c1), by2 = over(L, SEL(two, MUL(below, det), one), c1);
   V wide_two = over(L, two, c1);
-  *w1 = tt_mat_divide(L, SEL(wide_two, SUB(MUL(over(L, ratio2, c1), c1), c2), c1), by1);
-  *w2 = SEL(wide_two, tt_mat_divide(L, SUB(MUL(over(L, ratio1, c1), c2), c1), by2), K(c1, 0));
+  *w1 = tt_lm_divide(L, SEL(wide_two, SUB(MUL(over(L, ratio2, c1), c1), c2), c1), by1);
+  *w2 = SEL(wide_two, tt_lm_divide(L, SUB(MUL(over(L, ratio1, c1), c2), c1), by2), K(c1, 0));
 }
 // The pivot's columns become L's, what is right of them and below goes on.
 static V eliminated(tt_lower_t* L, const ldl_t* ldl, const pivot_t* p, V a, V number, V active) {
@@ -147,7 +147,7 @@ void tt_expand_ldl(tt_expand_t* e) {
     return;
   }
   ldl_t ldl = {.n = n, .hermitian = tt_expand_bool(e, TT_ATTR_HERMITIAN)};
-  V a = tt_mat_flat(L, e->in[0], 2);
+  V a = tt_lm_fold(L, e->in[0], 2);
   if (!a) return;
   V row = tt_mat_place(L, a, 1), column = tt_mat_place(L, a, 2);
   V whole = SEL(GE(row, column), a, mirrored(L, &ldl, tt_mat_transpose(L, a)));
@@ -189,12 +189,12 @@ static V block_solved(tt_lower_t* L, const ldl_t* ldl, V b, V number, V k, V act
   V one = K(d1, 1);
   under = SEL(two, under, one);
   V above = mirrored(L, ldl, under);
-  V ratio1 = tt_mat_divide(L, d1, above), ratio2 = tt_mat_divide(L, d2, under);
+  V ratio1 = tt_lm_divide(L, d1, above), ratio2 = tt_lm_divide(L, d2, under);
   V det = over(L, SEL(two, SUB(MUL(ratio1, ratio2), one), one), x1);
-  V part1 = tt_mat_divide(L, x1, over(L, SEL(two, above, d1), x1));
-  V part2 = tt_mat_divide(L, x2, over(L, under, x2));
-  V first = tt_mat_divide(L, SUB(MUL(over(L, ratio2, x1), part1), part2), det);
-  V other = tt_mat_divide(L, SUB(MUL(over(L, ratio1, x1), part2), part1), det);
+  V part1 = tt_lm_divide(L, x1, over(L, SEL(two, above, d1), x1));
+  V part2 = tt_lm_divide(L, x2, over(L, under, x2));
+  V first = tt_lm_divide(L, SUB(MUL(over(L, ratio2, x1), part1), part2), det);
+  V other = tt_lm_divide(L, SUB(MUL(over(L, ratio1, x1), part2), part1), det);
   b = with_row(L, b, k, SEL(over(L, two, x1), first, part1), active);
   return with_row(L, b, second, other, two);
 }
@@ -253,12 +253,12 @@ void tt_expand_ldl_solve(tt_expand_t* e) {
   }
   ldl_t ldl = {.n = type->dims[type->rank - 2],
                .hermitian = tt_expand_bool(e, TT_ATTR_HERMITIAN),
-               .ld = tt_mat_flat(L, e->in[0], 2),
-               .pivots = CAST(tt_mat_flat(L, e->in[2], 1), TT_DTYPE_S32)};
+               .ld = tt_lm_fold(L, e->in[0], 2),
+               .pivots = CAST(tt_lm_fold(L, e->in[2], 1), TT_DTYPE_S32)};
   if (!ldl.ld) return;
   const tt_dim_t* batch = ldl.ld->type->dims;
   V rests = tt_lx_full(L, TT_DTYPE_PRED, 1, batch, 0);
-  V state[4] = {NULL, tt_mat_flat(L, e->in[1], 2), rests, tt_lx_full(L, TT_DTYPE_PRED, 1, batch, 1)};
+  V state[4] = {NULL, tt_lm_fold(L, e->in[1], 2), rests, tt_lx_full(L, TT_DTYPE_PRED, 1, batch, 1)};
   tt_expand_for(L, 0, ldl.n, 4, state, forward_step, &ldl);
   state[3] = AND(state[3], NOT(state[2]));   // a block of two in the last row
   state[2] = rests;

@@ -3,14 +3,6 @@
 #include <math.h>
 
 // ---- shapes --------------------------------------------------------------------------------------
-V tt_mat_flat(tt_lower_t* L, V x, size_t tail) {
-  if (!x) return NULL;
-  tt_dim_t dims[TT_MAX_RANK] = {1};
-  size_t lead = x->type->rank - tail;
-  for (size_t i = 0; i < lead; ++i) dims[0] *= x->type->dims[i];
-  for (size_t i = 0; i < tail; ++i) dims[1 + i] = x->type->dims[lead + i];
-  return tt_b_reshape(L->b, x, 1 + tail, dims);
-}
 V tt_mat_shaped(tt_lower_t* L, V x, const tt_type_t* type) {
   return tt_b_reshape(L->b, x, type->rank, type->dims);
 }
@@ -19,10 +11,6 @@ V tt_mat_transpose(tt_lower_t* L, V x) {
   return x ? tt_b_transpose(L->b, x, order) : NULL;
 }
 V tt_mat_place(tt_lower_t* L, V like, int64_t dim) { return tt_lx_iota(L, TT_DTYPE_S32, like, dim); }
-V tt_mat_identity(tt_lower_t* L, V like) {
-  if (!like) return NULL;
-  return SEL(EQ(tt_mat_place(L, like, 1), tt_mat_place(L, like, 2)), K(like, 1), K(like, 0));
-}
 V tt_mat_diagonal(tt_lower_t* L, V x) {
   if (!x) return NULL;
   return tt_mat_sum(L, SEL(EQ(tt_mat_place(L, x, 1), tt_mat_place(L, x, 2)), x, K(x, 0)), 2);
@@ -37,31 +25,15 @@ V tt_mat_along(tt_lower_t* L, V v, int64_t dim, V x) {
 static bool is_complex(V x) { return tt_dtype_is_complex(tt_lx_dtype(x)); }
 V tt_mat_conjugate(tt_lower_t* L, V x) { return is_complex(x) ? tt_b_unary(L->b, TT_OP_CHLO_CONJ, x) : x; }
 V tt_mat_real(tt_lower_t* L, V x) { return is_complex(x) ? REAL(x) : x; }
-V tt_mat_square(tt_lower_t* L, V x) {
-  if (!is_complex(x)) return MUL(x, x);
-  V re = REAL(x), im = IMAG(x);
-  return ADD(MUL(re, re), MUL(im, im));
-}
 V tt_mat_sum(tt_lower_t* L, V x, int64_t dim) { return tt_b_reduce(L->b, TT_OP_ADD, x, 1, &dim, false); }
 V tt_mat_times(tt_lower_t* L, V real, V x) {
   if (!is_complex(x)) return MUL(real, x);
   return tt_b_complex(L->b, MUL(real, REAL(x)), MUL(real, IMAG(x)));
 }
-static V over_real(tt_lower_t* L, V x, V real) {
-  if (!is_complex(x)) return DIV(x, real);
-  return tt_b_complex(L->b, DIV(REAL(x), real), DIV(IMAG(x), real));
-}
-V tt_mat_divide(tt_lower_t* L, V x, V y) {
-  if (!is_complex(x)) return DIV(x, y);
-  V size = MAX(ABS(REAL(y)), ABS(IMAG(y)));
-  V unit = over_real(L, y, size);
-  V quotient = over_real(L, MUL(x, tt_mat_conjugate(L, unit)), tt_mat_square(L, unit));
-  return over_real(L, quotient, size);
-}
 V tt_mat_phase(tt_lower_t* L, V x, V size) {
   if (!x) return NULL;
   V zero = EQ(size, K(size, 0));
-  return SEL(zero, K(x, 1), over_real(L, x, SEL(zero, K(size, 1), size)));
+  return SEL(zero, K(x, 1), tt_lm_over_real(L, x, SEL(zero, K(size, 1), size)));
 }
 
 double tt_mat_tiny(tt_dtype_t dtype) {
@@ -71,7 +43,7 @@ double tt_mat_epsilon(tt_dtype_t dtype) {
   return tt_dtype_real_part(dtype) == TT_DTYPE_F64 ? 0x1p-52 : 0x1p-23;
 }
 V tt_mat_scale(tt_lower_t* L, V x, V* out_scaled, V* out_finite) {
-  V size = is_complex(x) ? MAX(ABS(REAL(x)), ABS(IMAG(x))) : ABS(x);
+  V size = tt_lm_largest_part(L, x);
   const int64_t both[2] = {1, 2};
   // not by the maximum: plugins drop NaN in it
   V is_finite = LT(size, K(size, INFINITY));
@@ -84,7 +56,7 @@ V tt_mat_scale(tt_lower_t* L, V x, V* out_scaled, V* out_finite) {
   top = MIN(MAX(top, K(top, 1 / most)), K(top, most));
   V scale = tt_b_reduce_precision(L->b, top, wide ? 11 : 8, 0);
   if (!x || !scale) return NULL;
-  *out_scaled = over_real(L, SEL(all, x, K(x, 0)), tt_mat_along(L, scale, 1, x));
+  *out_scaled = tt_lm_over_real(L, SEL(all, x, K(x, 0)), tt_mat_along(L, scale, 1, x));
   *out_finite = finite;
   return scale;
 }
@@ -94,20 +66,6 @@ V tt_mat_or_nan(tt_lower_t* L, V x, V ok) {
   if (is_complex(x)) nan = tt_b_complex(L->b, REAL(nan), REAL(nan));
   return SEL(tt_mat_along(L, ok, 1, x), x, nan);
 }
-
-// ---- parts ---------------------------------------------------------------------------------------
-static V line_at(tt_lower_t* L, V x, int64_t dim, V index) {
-  if (!x) return NULL;
-  V starts[3];
-  int64_t sizes[3];
-  for (int64_t i = 0; i < 3; ++i) {
-    starts[i] = i == dim ? index : tt_b_scalar_i64(L->b, TT_DTYPE_S32, 0);
-    sizes[i] = i == dim ? 1 : x->type->dims[i];
-  }
-  return tt_b_dynamic_slice(L->b, x, starts, sizes);
-}
-V tt_mat_row(tt_lower_t* L, V x, V row) { return line_at(L, x, 1, row); }
-V tt_mat_column(tt_lower_t* L, V x, V column) { return line_at(L, x, 2, column); }
 
 // ---- order ---------------------------------------------------------------------------------------
 V tt_mat_sort(tt_lower_t* L, V keys, bool falling, V* out_order) {
@@ -191,12 +149,12 @@ static V reflect(tt_lower_t* L, V v, V x) {
 // state: number, y [B, r, m], signs [B, r, 1]
 static void reflector_step(tt_lower_t* L, V* state, void* self) {
   (void)self;
-  V y = state[1], row = tt_mat_row(L, y, state[0]);
+  V y = state[1], row = tt_lm_rows(L, y, state[0], 1);
   if (!row) return;
   V place = tt_mat_place(L, row, 2), number = spread(L, state[0], place);
   V x = SEL(GE(place, number), row, K(row, 0)), pivot = SEL(EQ(place, number), row, K(row, 0));
   int64_t dim = 2;
-  V norm = SQRT(tt_b_reduce(L->b, TT_OP_ADD, tt_mat_square(L, x), 1, &dim, true));
+  V norm = SQRT(tt_b_reduce(L->b, TT_OP_ADD, tt_lm_square(L, x), 1, &dim, true));
   V alpha = tt_b_reduce(L->b, TT_OP_ADD, pivot, 1, &dim, true);
   if (!alpha) return;
   V size = ABS(alpha), phase = tt_mat_phase(L, alpha, size);
@@ -217,7 +175,7 @@ typedef struct reflectors_s {
 static void product_step(tt_lower_t* L, V* state, void* self) {   // state: number, q
   reflectors_t* all = self;
   V last = tt_b_scalar_i64(L->b, TT_DTYPE_S32, all->count - 1);
-  state[1] = reflect(L, tt_mat_row(L, all->y, SUB(last, state[0])), state[1]);
+  state[1] = reflect(L, tt_lm_rows(L, all->y, SUB(last, state[0]), 1), state[1]);
 }
 V tt_mat_complete(tt_lower_t* L, V y, int64_t columns) {
   if (!y) return NULL;
@@ -228,7 +186,7 @@ V tt_mat_complete(tt_lower_t* L, V y, int64_t columns) {
   V signs = columns > r ? tt_lx_pad_dim(L, SUB(state[2], K(state[2], 1)), 1, 0, columns - r, 0) : NULL;
   signs = signs ? ADD(signs, K(signs, 1)) : state[2];
   V start = tt_lx_full(L, tt_lx_dtype(y), 3, whole, 0);
-  start = MUL(tt_mat_identity(L, start), spread(L, signs, start));
+  start = MUL(tt_lm_identity(L, start), spread(L, signs, start));
   reflectors_t all = {state[1], r};
   V q[2] = {NULL, start};
   tt_expand_for(L, 0, r, 2, q, product_step, &all);

@@ -1,26 +1,20 @@
-// What the bodies of expand_eigen.c, expand_svd.c and expand_ldl.c share. Matrices are [B, rows, columns]
-// there, B the product of the leading dimensions.
+// What the bodies of expand_eigen.c, expand_svd.c and expand_ldl.c share beyond expand_matrix.h: Jacobi rotations,
+// scaling, order.
 #ifndef TT_LOWER_EXPAND_ROTATION_H_
 #define TT_LOWER_EXPAND_ROTATION_H_
 
-#include "lower/expand.h"
+#include "lower/expand_matrix.h"
 
-V tt_mat_flat(tt_lower_t* L, V x, size_t tail);               // leading dimensions to one, `tail` stay
 V tt_mat_shaped(tt_lower_t* L, V x, const tt_type_t* type);   // reshape
 V tt_mat_transpose(tt_lower_t* L, V x);
 V tt_mat_conjugate(tt_lower_t* L, V x);                       // also of real values
 V tt_mat_real(tt_lower_t* L, V x);                            // real part, also of real values
-V tt_mat_square(tt_lower_t* L, V x);                          // |x|^2
 V tt_mat_sum(tt_lower_t* L, V x, int64_t dim);
 V tt_mat_place(tt_lower_t* L, V like, int64_t dim);           // s32 index along dim in like's shape
-V tt_mat_identity(tt_lower_t* L, V like);
 V tt_mat_diagonal(tt_lower_t* L, V x);                        // [B, n] of [B, n, n]
-V tt_mat_row(tt_lower_t* L, V x, V row);                      // [B, 1, w] at the s32 [] number
-V tt_mat_column(tt_lower_t* L, V x, V column);                // [B, n, 1]
 // v [B] (dim 0) or [B, k] over x's shape, k along `dim`.
 V tt_mat_along(tt_lower_t* L, V v, int64_t dim, V x);
 V tt_mat_times(tt_lower_t* L, V real, V x);                   // x times a real factor of its shape
-V tt_mat_divide(tt_lower_t* L, V x, V y);                     // complex: scaled, so |y|^2 is in range
 V tt_mat_phase(tt_lower_t* L, V x, V size);                   // x / size, 1 where size is 0
 
 // A power of two near the largest component of each matrix [B], real: within bounds that leave room for squares

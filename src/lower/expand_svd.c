@@ -17,7 +17,7 @@ static void round_of_rotations(tt_lower_t* L, V* state, void* self) {
   svd_t* svd = self;
   int64_t k = svd->size / 2;
   V top = tt_lx_slice_dim(L, state[1], 1, 0, k, 1), bottom = tt_lx_slice_dim(L, state[1], 1, k, 2 * k, 1);
-  V p = tt_mat_sum(L, tt_mat_square(L, top), 2), q = tt_mat_sum(L, tt_mat_square(L, bottom), 2);
+  V p = tt_mat_sum(L, tt_lm_square(L, top), 2), q = tt_mat_sum(L, tt_lm_square(L, bottom), 2);
   V x = tt_mat_sum(L, MUL(tt_mat_conjugate(L, top), bottom), 2);
   if (!x) return;
   double tiny = tt_mat_tiny(tt_lx_dtype(p));
@@ -51,12 +51,12 @@ static factors_t decompose(tt_lower_t* L, V x, int64_t count) {
   int64_t n = x->type->dims[1], odd = n % 2;
   svd_t svd = {n + odd, tt_mat_epsilon(x->type->dtype) * sqrt((double)x->type->dims[2])};
   const tt_dim_t square[3] = {x->type->dims[0], n, n};
-  V v = tt_mat_identity(L, tt_lx_full(L, x->type->dtype, 3, square, 0));
+  V v = tt_lm_identity(L, tt_lx_full(L, x->type->dtype, 3, square, 0));
   V state[4] = {tt_b_scalar_i64(L->b, TT_DTYPE_S32, 0), odd ? tt_lx_pad_dim(L, x, 1, 0, 1, 0) : x,
                 odd ? tt_lx_pad_dim(L, v, 1, 0, 1, 0) : v, tt_b_scalar_i64(L->b, TT_DTYPE_PRED, 1)};
   tt_expand_while(L, 4, state, is_unfinished, sweep, &svd);
   V columns = tt_lx_slice_dim(L, state[1], 1, 0, n, 1), order = NULL;
-  V norms = SQRT(tt_mat_sum(L, tt_mat_square(L, columns), 2));
+  V norms = SQRT(tt_mat_sum(L, tt_lm_square(L, columns), 2));
   f.values = tt_mat_sort(L, norms, true, &order);
   f.right = tt_mat_rows(L, tt_lx_slice_dim(L, state[2], 1, 0, n, 1), order);
   columns = tt_mat_rows(L, columns, order);
@@ -75,7 +75,7 @@ static void without_elements(tt_expand_t* e) {
     const tt_type_t* type = e->op->results[i].type;
     V zeros = tt_lx_full(L, type->dtype, type->rank, type->dims, 0);
     if (i == 1 || tt_type_elems(type) == 0) e->out[i] = zeros;
-    else e->out[i] = tt_mat_shaped(L, tt_mat_identity(L, tt_mat_flat(L, zeros, 2)), type);
+    else e->out[i] = tt_mat_shaped(L, tt_lm_identity(L, tt_lm_fold(L, zeros, 2)), type);
   }
 }
 void tt_expand_svd(tt_expand_t* e) {
@@ -88,7 +88,7 @@ void tt_expand_svd(tt_expand_t* e) {
   int64_t m = type->dims[type->rank - 2], n = type->dims[type->rank - 1];
   bool tall = m >= n, full = tt_expand_bool(e, TT_ATTR_FULL_MATRICES);
   V scaled = NULL, ok = NULL;
-  V scale = tt_mat_scale(L, tt_mat_flat(L, e->in[0], 2), &scaled, &ok);
+  V scale = tt_mat_scale(L, tt_lm_fold(L, e->in[0], 2), &scaled, &ok);
   // of a wide matrix the columns of a^H
   factors_t f = decompose(L, tall ? tt_mat_transpose(L, scaled) : tt_mat_conjugate(L, scaled),
                           full ? TT_MAX(m, n) : TT_MIN(m, n));
