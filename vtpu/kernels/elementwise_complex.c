@@ -6,7 +6,8 @@
 
 typedef double complex tt_c128_t;
 
-static inline tt_c128_t tt_c(double re, double im) { return CMPLX(re, im); }
+// CMPLX: glibc gives it to GCC alone
+static inline tt_c128_t tt_c(double re, double im) { return __builtin_complex(re, im); }
 
 static tt_c128_t tt_cexpm1(tt_c128_t z) {
   double x = creal(z), y = cimag(z), s = sin(0.5 * y);
