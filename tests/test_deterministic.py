@@ -111,6 +111,7 @@ def test_index_put_of_repeated_indices_is_the_last_one():
 
 def test_results_do_not_depend_on_where_memory_lies():
     x = torch.randn(1001)
-    a, b = x.tpu(), torch.cat([torch.zeros(3), x]).tpu()[3:]
-    assert a.sum().item() == b.sum().item() and a.exp().cpu().equal(b.exp().cpu())
-    assert a.softmax(0).cpu().equal(b.softmax(0).cpu())
+    with torch.tpu.rounding(False):   # a sum over a rounded size may have another order (other plugins, after other sizes)
+        a, b = x.tpu(), torch.cat([torch.zeros(3), x]).tpu()[3:]
+        assert a.sum().item() == b.sum().item() and a.exp().cpu().equal(b.exp().cpu())
+        assert a.softmax(0).cpu().equal(b.softmax(0).cpu())
