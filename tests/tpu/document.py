@@ -88,7 +88,7 @@ def dtypes_of(text):
 
 def kept():
     """What the checked-in document says: {(entry, generation): cell}, {reason: number}, {figure: line}."""
-    cells, notes, figures, columns = {}, {}, {}, []
+    cells, notes, figures, columns, is_figure = {}, {}, {}, [], False
     for line in DOCUMENT.read_text().splitlines() if DOCUMENT.exists() else []:
         parts = [c.strip() for c in line.strip("|").split("|")]
         note = re.fullmatch(r"(\d+)\. (.*)", line)
@@ -98,10 +98,12 @@ def kept():
             columns = parts[1:]
         elif line.startswith("| `") and columns:
             cells.update({(parts[0].strip("`"), g): text for g, text in zip(columns, parts[1:])})
-        elif line.startswith(tuple(f"| {kind}" for kind in WHOLE)):
+        elif line.startswith("| what |"):
+            is_figure = True
+        elif line.startswith("| ") and is_figure:
             figures[parts[0]] = line
         elif not line.startswith("|"):
-            columns = []
+            columns, is_figure = [], False
     return cells, notes, figures
 
 

@@ -83,7 +83,10 @@ def test_document_is_read_back(tmp_path, monkeypatch):
 
 def test_what_a_run_did_not_compile_stays(tmp_path, monkeypatch):
     monkeypatch.setattr(document, "DOCUMENT", tmp_path / "table.md")
-    figures = {"model a": {"programs": 1, "flops": 2.0, **{k: 3 for k in document.FIGURES}}}
+    figures = {
+        name: {"programs": 1, "flops": 2.0, **{k: 3 for k in document.FIGURES}}
+        for name in ("model a", "growing decode, step")
+    }
     full = {
         g: {"add": Cell(["float32"], {"float16": "why"}), "mm": Cell(["float32"], {})} for g in ("v5e", "v6e")
     }
@@ -93,8 +96,8 @@ def test_what_a_run_did_not_compile_stays(tmp_path, monkeypatch):
     document.write("1", new, {}, [], [], adding=True)  # one entry more, on one generation
     text = document.DOCUMENT.read_text()
     assert "| `sub` | refused: f32 [1]; refused: i32 [2] |  |" in text and "2. new" in text
-    kept = [line for line in before.splitlines() if line.startswith(("| `", "| model", "1. "))]
-    assert len(kept) == 4 and set(kept) <= set(text.splitlines())
+    kept = [line for line in before.splitlines() if line.startswith(("| `", "| model", "| growing decode", "1. "))]
+    assert len(kept) == 5 and set(kept) <= set(text.splitlines())
     document.write("1", {"v5e": {"add": Cell(["int64"], {})}}, {}, [], [], names={"add", "mm"})
     assert "| `add` | i64 | f32; refused: f16 [1] |" in document.DOCUMENT.read_text()
     assert document.read()["mm", "v6e"] == {"f32"} and ("sub", "v5e") not in document.read()
