@@ -12,10 +12,7 @@ typedef struct ldl_s {
 } ldl_t;
 
 static V mirrored(tt_lower_t* L, const ldl_t* ldl, V x) {
-  return ldl->hermitian ? tt_mat_conjugate(L, x) : x;
-}
-static V size_of(tt_lower_t* L, V x) {   // LAPACK's cabs1
-  return tt_dtype_is_complex(tt_lx_dtype(x)) ? ADD(ABS(REAL(x)), ABS(IMAG(x))) : ABS(x);
+  return ldl->hermitian ? tt_lx_conjugate(L, x) : x;
 }
 // v [B] over x.
 static V over(tt_lower_t* L, V v, V x) { return tt_mat_along(L, v, 1, x); }
@@ -58,7 +55,7 @@ static V largest(tt_lower_t* L, V sizes, V where) {
 static pivot_t choose(tt_lower_t* L, V a, V number, V k) {
   pivot_t pivot = {.k = k};
   int64_t dim = 1;
-  V sizes = size_of(L, column_at(L, a, number));
+  V sizes = tt_lm_pivot_size(L, column_at(L, a, number));
   if (!sizes) return pivot;
   V place = tt_mat_place(L, sizes, 1), wide_k = over(L, k, sizes), below = GT(place, wide_k);
   V diagonal = at(L, sizes, 1, k), column = largest(L, sizes, below);
@@ -69,7 +66,7 @@ static pivot_t choose(tt_lower_t* L, V a, V number, V k) {
   V first = SEL(AND(below, EQ(sizes, over(L, column, sizes))), place,
                 tt_lx_splat_i64(L, place, sizes->type->dims[1] - 1));
   V row = tt_b_reduce(L->b, TT_OP_MINIMUM, first, 1, &dim, false);
-  V across = size_of(L, at(L, a, 1, row));
+  V across = tt_lm_pivot_size(L, at(L, a, 1, row));
   V others = AND(GE(place, wide_k), NE(place, over(L, row, place)));
   V widest = largest(L, across, others), other = at(L, across, 1, row);
   V alpha = K(column, (1 + sqrt(17.0)) / 8);   // bounds the growth of a step of two as that of two steps

@@ -91,7 +91,7 @@ static V exchange(tt_lower_t* L, V x, V p, V q) {
 // numbers. None marked: p.
 static V pivot_row(tt_lower_t* L, V x, V marked, V p) {
   if (!x) return NULL;
-  V size = tt_dtype_is_complex(tt_lx_dtype(x)) ? ADD(ABS(REAL(x)), ABS(IMAG(x))) : ABS(x);
+  V size = tt_lm_pivot_size(L, x);
   V top = tt_lm_reduce(L, TT_OP_MAXIMUM, SEL(marked, size, K(size, -1)), 1);
   V missing = NE(size, size);
   V some = tt_lm_reduce(L, TT_OP_OR, AND(marked, missing), 1);

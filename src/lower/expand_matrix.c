@@ -83,6 +83,9 @@ V tt_lm_reduce(tt_lower_t* L, tt_op_kind_t kind, V x, int64_t dim) {
 V tt_lm_largest_part(tt_lower_t* L, V x) {
   return tt_dtype_is_complex(tt_lx_dtype(x)) ? MAX(ABS(REAL(x)), ABS(IMAG(x))) : ABS(x);
 }
+V tt_lm_pivot_size(tt_lower_t* L, V x) {
+  return tt_dtype_is_complex(tt_lx_dtype(x)) ? ADD(ABS(REAL(x)), ABS(IMAG(x))) : ABS(x);
+}
 V tt_lm_square(tt_lower_t* L, V x) {
   if (!tt_dtype_is_complex(tt_lx_dtype(x))) return MUL(x, x);
   V re = REAL(x), im = IMAG(x);

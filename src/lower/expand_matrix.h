@@ -28,6 +28,7 @@ V tt_lm_identity(tt_lower_t* L, V like);
 V tt_lm_fit(tt_lower_t* L, V x, V like);  // broadcasts dimensions of size 1
 V tt_lm_reduce(tt_lower_t* L, tt_op_kind_t kind, V x, int64_t dim);  // keeps the dimension, of size 1
 V tt_lm_largest_part(tt_lower_t* L, V x);  // max(|re|, |im|), real
+V tt_lm_pivot_size(tt_lower_t* L, V x);    // |re| + |im|, real: LAPACK's measure of pivots (cabs1)
 V tt_lm_square(tt_lower_t* L, V x);        // |x|^2, real
 V tt_lm_from_real(tt_lower_t* L, V x, tt_dtype_t dtype);
 V tt_lm_over_real(tt_lower_t* L, V x, V divisor);  // one shape

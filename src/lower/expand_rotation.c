@@ -23,7 +23,6 @@ V tt_mat_along(tt_lower_t* L, V v, int64_t dim, V x) {
 
 // ---- numbers -------------------------------------------------------------------------------------
 static bool is_complex(V x) { return tt_dtype_is_complex(tt_lx_dtype(x)); }
-V tt_mat_conjugate(tt_lower_t* L, V x) { return is_complex(x) ? tt_b_unary(L->b, TT_OP_CHLO_CONJ, x) : x; }
 V tt_mat_real(tt_lower_t* L, V x) { return is_complex(x) ? REAL(x) : x; }
 V tt_mat_sum(tt_lower_t* L, V x, int64_t dim) { return tt_b_reduce(L->b, TT_OP_ADD, x, 1, &dim, false); }
 V tt_mat_times(tt_lower_t* L, V real, V x) {
@@ -104,7 +103,7 @@ tt_rotation_t tt_mat_rotation(tt_lower_t* L, V p, V q, V x, V active) {
   // Not c itself: its rounding would make all lengths drift alike over hundreds of rounds.
   r.h = CAST(DIV(MUL(sine, sine), ADD(one, c)), tt_lx_dtype(x));
   r.s = tt_mat_times(L, sine, tt_mat_phase(L, x, size));
-  r.s_conj = tt_mat_conjugate(L, r.s);
+  r.s_conj = tt_lx_conjugate(L, r.s);
   return r;
 }
 static V part(tt_lower_t* L, V x, int64_t dim, int64_t from, int64_t to) {
@@ -141,7 +140,7 @@ static V spread(tt_lower_t* L, V v, V like) {   // NumPy rules
 }
 static V inner(tt_lower_t* L, V v, V x) {   // v^H x of each row, [B, rows, 1]
   int64_t dim = 2;
-  return x ? tt_b_reduce(L->b, TT_OP_ADD, MUL(tt_mat_conjugate(L, spread(L, v, x)), x), 1, &dim, true) : NULL;
+  return x ? tt_b_reduce(L->b, TT_OP_ADD, MUL(tt_lx_conjugate(L, spread(L, v, x)), x), 1, &dim, true) : NULL;
 }
 static V reflect(tt_lower_t* L, V v, V x) {
   return SUB(x, MUL(spread(L, inner(L, v, x), x), spread(L, v, x)));

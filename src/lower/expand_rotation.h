@@ -7,7 +7,6 @@
 
 V tt_mat_shaped(tt_lower_t* L, V x, const tt_type_t* type);   // reshape
 V tt_mat_transpose(tt_lower_t* L, V x);
-V tt_mat_conjugate(tt_lower_t* L, V x);                       // also of real values
 V tt_mat_real(tt_lower_t* L, V x);                            // real part, also of real values
 V tt_mat_sum(tt_lower_t* L, V x, int64_t dim);
 V tt_mat_place(tt_lower_t* L, V like, int64_t dim);           // s32 index along dim in like's shape

@@ -18,7 +18,7 @@ static void round_of_rotations(tt_lower_t* L, V* state, void* self) {
   int64_t k = svd->size / 2;
   V top = tt_lx_slice_dim(L, state[1], 1, 0, k, 1), bottom = tt_lx_slice_dim(L, state[1], 1, k, 2 * k, 1);
   V p = tt_mat_sum(L, tt_lm_square(L, top), 2), q = tt_mat_sum(L, tt_lm_square(L, bottom), 2);
-  V x = tt_mat_sum(L, MUL(tt_mat_conjugate(L, top), bottom), 2);
+  V x = tt_mat_sum(L, MUL(tt_lx_conjugate(L, top), bottom), 2);
   if (!x) return;
   double tiny = tt_mat_tiny(tt_lx_dtype(p));
   V bound = MUL(MUL(SQRT(p), SQRT(q)), K(p, svd->tolerance));
@@ -90,10 +90,10 @@ void tt_expand_svd(tt_expand_t* e) {
   V scaled = NULL, ok = NULL;
   V scale = tt_mat_scale(L, tt_lm_fold(L, e->in[0], 2), &scaled, &ok);
   // of a wide matrix the columns of a^H
-  factors_t f = decompose(L, tall ? tt_mat_transpose(L, scaled) : tt_mat_conjugate(L, scaled),
+  factors_t f = decompose(L, tall ? tt_mat_transpose(L, scaled) : tt_lx_conjugate(L, scaled),
                           full ? TT_MAX(m, n) : TT_MIN(m, n));
   V values = MUL(f.values, tt_mat_along(L, scale, 1, f.values));
-  V u = tt_mat_transpose(L, tall ? f.left : f.right), vh = tt_mat_conjugate(L, tall ? f.right : f.left);
+  V u = tt_mat_transpose(L, tall ? f.left : f.right), vh = tt_lx_conjugate(L, tall ? f.right : f.left);
   V out[3] = {u, values, vh};
   for (int i = 0; i < 3; ++i)
     e->out[i] = tt_mat_shaped(L, tt_mat_or_nan(L, out[i], ok), e->op->results[i].type);
