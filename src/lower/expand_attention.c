@@ -24,10 +24,6 @@ static V sum_heads(tt_lower_t* L, V x, int64_t repeat) {
   int64_t dim = 2;
   return tt_b_reduce(L->b, TT_OP_ADD, tt_b_reshape(L->b, x, 5, wide), 1, &dim, false);
 }
-static V swap_last(tt_lower_t* L, V x) {
-  int64_t permutation[4] = {0, 1, 3, 2};
-  return tt_b_transpose(L->b, x, permutation);
-}
 
 static bool scores_of(tt_expand_t* e, uint32_t q_at, V bias, scores_t* s) {
   tt_lower_t* L = e->L;
@@ -36,7 +32,7 @@ static bool scores_of(tt_expand_t* e, uint32_t q_at, V bias, scores_t* s) {
   s->repeat = tt_lx_size(s->q, 1) / tt_lx_size(e->in[q_at + 1], 1);
   s->k = repeat_heads(L, UP(e->in[q_at + 1]), s->repeat);
   s->v = repeat_heads(L, UP(e->in[q_at + 2]), s->repeat);
-  V scores = tt_b_matmul(L->b, s->q, swap_last(L, s->k));
+  V scores = tt_b_matmul(L->b, s->q, tt_lx_swap_last(L, s->k));
   if (!scores) return false;
   scores = MUL(scores, K(scores, tt_expand_float(e, TT_ATTR_SCALE, 1)));
   if (bias && tt_lx_dtype(bias) == TT_DTYPE_PRED) {
@@ -79,11 +75,11 @@ void tt_expand_sdpa_backward(tt_expand_t* e) {
   V weights = EXP(SUB(s.scores, tt_lx_broadcast_like(L, tt_lx_unsqueeze(L, log_sum, 3), s.scores)));
   int64_t last = 3;
   V delta = tt_b_reduce(L->b, TT_OP_ADD, MUL(grad, out), 1, &last, true);
-  V d_weights = tt_b_matmul(L->b, grad, swap_last(L, s.v));
+  V d_weights = tt_b_matmul(L->b, grad, tt_lx_swap_last(L, s.v));
   V d_scores = MUL(weights, SUB(d_weights, tt_lx_broadcast_like(L, delta, d_weights)));
   d_scores = MUL(d_scores, K(d_scores, tt_expand_float(e, TT_ATTR_SCALE, 1)));
-  V dq = tt_b_matmul(L->b, d_scores, s.k), dk = tt_b_matmul(L->b, swap_last(L, d_scores), s.q);
-  V dv = tt_b_matmul(L->b, swap_last(L, weights), grad);
+  V dq = tt_b_matmul(L->b, d_scores, s.k), dk = tt_b_matmul(L->b, tt_lx_swap_last(L, d_scores), s.q);
+  V dv = tt_b_matmul(L->b, tt_lx_swap_last(L, weights), grad);
   e->out[0] = CAST(dq, e->op->results[0].type->dtype);
   e->out[1] = CAST(sum_heads(L, dk, s.repeat), e->op->results[1].type->dtype);
   e->out[2] = CAST(sum_heads(L, dv, s.repeat), e->op->results[2].type->dtype);

@@ -147,7 +147,7 @@ void tt_expand_ldl(tt_expand_t* e) {
   V a = tt_lm_fold(L, e->in[0], 2);
   if (!a) return;
   V row = tt_mat_place(L, a, 1), column = tt_mat_place(L, a, 2);
-  V whole = SEL(GE(row, column), a, mirrored(L, &ldl, tt_mat_transpose(L, a)));
+  V whole = SEL(GE(row, column), a, mirrored(L, &ldl, tt_lx_swap_last(L, a)));
   if (ldl.hermitian) whole = SEL(EQ(row, column), CAST(tt_mat_real(L, a), type->dtype), whole);
   const tt_dim_t dims[2] = {a->type->dims[0], n};
   V rests = tt_lx_full(L, TT_DTYPE_PRED, 1, dims, 0), pivots = tt_lx_full(L, TT_DTYPE_S32, 2, dims, 0);

@@ -120,16 +120,6 @@ static void eliminate(tt_lower_t* L, V* state, void* self) {
   state[1] = tt_lm_set_columns(L, SEL(behind, changed, panel), factor, c);
 }
 
-// Rows of x [B, m, n] in the order of `order` [B, m, 1].
-static V reorder(tt_lower_t* L, V x, V order) {
-  if (!x || !order) return NULL;
-  int64_t batch = tt_lx_size(x, 0), m = tt_lx_size(x, 1), n = tt_lx_size(x, 2);
-  const int64_t flat[2] = {batch * m, n}, index[2] = {batch, m};
-  V start = tt_lx_iota(L, TT_DTYPE_S32, order, 0);
-  order = ADD(order, MUL(start, tt_lx_splat_i64(L, start, m)));
-  return tt_lx_take_rows(L, tt_b_reshape(L->b, x, 2, flat), tt_b_reshape(L->b, order, 2, index));
-}
-
 // The rows of U beside the panel, then what is behind both.
 static V eliminate_rest(tt_lower_t* L, V a, V panel, const lu_t* lu) {
   V next = ADD(lu->from, tt_lm_number(L, lu->width));
@@ -154,7 +144,7 @@ static void lu_panel(tt_lower_t* L, V* state, void* self) {
   tt_expand_for(L, 0, lu->steps, 4, inner, eliminate, lu);
   state[2] = tt_lx_slice_dim(L, inner[2], 2, 0, 1, 1);
   state[3] = inner[3];
-  if (!whole) a = eliminate_rest(L, reorder(L, a, tt_lx_slice_dim(L, inner[2], 2, 1, 2, 1)), inner[1], lu);
+  if (!whole) a = eliminate_rest(L, tt_lm_take_rows(L, a, tt_lx_slice_dim(L, inner[2], 2, 1, 2, 1)), inner[1], lu);
   state[1] = tt_lm_set_columns(L, a, inner[1], lu->from);
 }
 

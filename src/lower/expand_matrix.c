@@ -56,6 +56,13 @@ V tt_lm_rows(tt_lower_t* L, V x, V first, int64_t count) { return part(L, x, 1, 
 V tt_lm_columns(tt_lower_t* L, V x, V first, int64_t count) { return part(L, x, 2, first, count); }
 V tt_lm_set_rows(tt_lower_t* L, V x, V value, V first) { return set_part(L, x, 1, value, first); }
 V tt_lm_set_columns(tt_lower_t* L, V x, V value, V first) { return set_part(L, x, 2, value, first); }
+V tt_lm_take_rows(tt_lower_t* L, V x, V order) {
+  if (!x || !order) return NULL;
+  const tt_dim_t *d = x->type->dims, flat[2] = {d[0] * d[1], d[2]}, index[2] = {d[0], order->type->dims[1]};
+  V start = tt_lx_iota(L, tt_lx_dtype(order), order, 0);
+  order = ADD(order, MUL(start, tt_lx_splat_i64(L, start, d[1])));
+  return tt_lx_take_rows(L, tt_b_reshape(L->b, x, 2, flat), tt_b_reshape(L->b, order, 2, index));
+}
 
 V tt_lm_row_is(tt_lower_t* L, const char* direction, V x, V number) {
   V row = tt_lx_iota(L, TT_DTYPE_S32, x, 1);

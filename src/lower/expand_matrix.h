@@ -18,6 +18,8 @@ V tt_lm_rows(tt_lower_t* L, V x, V first, int64_t count);
 V tt_lm_columns(tt_lower_t* L, V x, V first, int64_t count);
 V tt_lm_set_rows(tt_lower_t* L, V x, V part, V first);
 V tt_lm_set_columns(tt_lower_t* L, V x, V part, V first);
+// Rows of x [B, m, n] by their numbers `order` [B, k] or [B, k, 1].
+V tt_lm_take_rows(tt_lower_t* L, V x, V order);
 // i1 of x's shape: row (column) number <direction> `number`, which is [] or [B, 1, 1].
 V tt_lm_row_is(tt_lower_t* L, const char* direction, V x, V number);
 V tt_lm_column_is(tt_lower_t* L, const char* direction, V x, V number);

@@ -6,10 +6,6 @@
 V tt_mat_shaped(tt_lower_t* L, V x, const tt_type_t* type) {
   return tt_b_reshape(L->b, x, type->rank, type->dims);
 }
-V tt_mat_transpose(tt_lower_t* L, V x) {
-  const int64_t order[3] = {0, 2, 1};
-  return x ? tt_b_transpose(L->b, x, order) : NULL;
-}
 V tt_mat_place(tt_lower_t* L, V like, int64_t dim) { return tt_lx_iota(L, TT_DTYPE_S32, like, dim); }
 V tt_mat_diagonal(tt_lower_t* L, V x) {
   if (!x) return NULL;
@@ -71,15 +67,6 @@ V tt_mat_sort(tt_lower_t* L, V keys, bool falling, V* out_order) {
   V sorted = NULL;
   tt_lx_sort(L, keys, 1, falling, true, &sorted, out_order);
   return sorted;
-}
-V tt_mat_rows(tt_lower_t* L, V x, V order) {
-  if (!x || !order) return NULL;
-  const tt_dim_t *d = x->type->dims, flat[2] = {d[0] * d[1], d[2]}, count = d[0] * order->type->dims[1];
-  V first = tt_lx_iota(L, tt_lx_dtype(order), order, 0);
-  V index = ADD(MUL(first, tt_lx_splat_i64(L, order, d[1])), order);
-  V rows = tt_lx_take_rows(L, tt_b_reshape(L->b, x, 2, flat), tt_b_reshape(L->b, index, 1, &count));
-  const tt_dim_t dims[3] = {d[0], order->type->dims[1], d[2]};
-  return tt_b_reshape(L->b, rows, 3, dims);
 }
 
 // ---- Jacobi rotations ----------------------------------------------------------------------------

@@ -6,7 +6,6 @@
 #include "lower/expand_matrix.h"
 
 V tt_mat_shaped(tt_lower_t* L, V x, const tt_type_t* type);   // reshape
-V tt_mat_transpose(tt_lower_t* L, V x);
 V tt_mat_real(tt_lower_t* L, V x);                            // real part, also of real values
 V tt_mat_sum(tt_lower_t* L, V x, int64_t dim);
 V tt_mat_place(tt_lower_t* L, V like, int64_t dim);           // s32 index along dim in like's shape
@@ -23,9 +22,8 @@ V tt_mat_or_nan(tt_lower_t* L, V x, V ok);                    // ok: i1 [B]
 double tt_mat_epsilon(tt_dtype_t dtype);
 double tt_mat_tiny(tt_dtype_t dtype);                         // below it, squares are no numbers to go by
 
-// Rows of [B, n, w] in the order of `keys` real [B, n], and the keys.
+// `keys` real [B, n] in order, and the order [B, n], for tt_lm_take_rows.
 V tt_mat_sort(tt_lower_t* L, V keys, bool falling, V* out_order);
-V tt_mat_rows(tt_lower_t* L, V x, V order);
 
 // ---- Jacobi rotations ----------------------------------------------------------------------------
 // Pairs are (i, k + i) of 2k rows or columns: all rotate at once, then move on (Brent and Luk's ordering:

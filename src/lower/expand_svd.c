@@ -58,8 +58,8 @@ static factors_t decompose(tt_lower_t* L, V x, int64_t count) {
   V columns = tt_lx_slice_dim(L, state[1], 1, 0, n, 1), order = NULL;
   V norms = SQRT(tt_mat_sum(L, tt_lm_square(L, columns), 2));
   f.values = tt_mat_sort(L, norms, true, &order);
-  f.right = tt_mat_rows(L, tt_lx_slice_dim(L, state[2], 1, 0, n, 1), order);
-  columns = tt_mat_rows(L, columns, order);
+  f.right = tt_lm_take_rows(L, tt_lx_slice_dim(L, state[2], 1, 0, n, 1), order);
+  columns = tt_lm_take_rows(L, columns, order);
   if (!columns || !f.values) return f;
   V some = GT(f.values, K(f.values, tt_mat_tiny(x->type->dtype)));
   V inverse = SEL(some, DIV(K(f.values, 1), SEL(some, f.values, K(f.values, 1))), K(f.values, 0));
@@ -90,10 +90,10 @@ void tt_expand_svd(tt_expand_t* e) {
   V scaled = NULL, ok = NULL;
   V scale = tt_mat_scale(L, tt_lm_fold(L, e->in[0], 2), &scaled, &ok);
   // of a wide matrix the columns of a^H
-  factors_t f = decompose(L, tall ? tt_mat_transpose(L, scaled) : tt_lx_conjugate(L, scaled),
+  factors_t f = decompose(L, tall ? tt_lx_swap_last(L, scaled) : tt_lx_conjugate(L, scaled),
                           full ? TT_MAX(m, n) : TT_MIN(m, n));
   V values = MUL(f.values, tt_mat_along(L, scale, 1, f.values));
-  V u = tt_mat_transpose(L, tall ? f.left : f.right), vh = tt_lx_conjugate(L, tall ? f.right : f.left);
+  V u = tt_lx_swap_last(L, tall ? f.left : f.right), vh = tt_lx_conjugate(L, tall ? f.right : f.left);
   V out[3] = {u, values, vh};
   for (int i = 0; i < 3; ++i)
     e->out[i] = tt_mat_shaped(L, tt_mat_or_nan(L, out[i], ok), e->op->results[i].type);

@@ -65,6 +65,7 @@ V tt_lx_gelu(tt_lower_t* L, V x);
 // Of matrices [.., m, n]; op(a) x = b, or x op(a) = b, with one triangle of a. (linalg.c)
 V tt_lx_conjugate(tt_lower_t* L, V a);
 V tt_lx_adjoint(tt_lower_t* L, V a);
+V tt_lx_swap_last(tt_lower_t* L, V a);  // transpose of the last two dimensions
 V tt_lx_solve_triangular(tt_lower_t* L, V a, V b, bool left, bool upper, bool unit, const char* transpose);
 // ZeroDivisionError for an integer divisor that holds a zero.
 void tt_lx_check_divisor(tt_lower_t* L, V y);

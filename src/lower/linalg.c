@@ -36,7 +36,7 @@ static bool float_or_complex(tt_lower_t* L, V a, const char* name) {
   return false;
 }
 
-static V swap_last(tt_lower_t* L, V a) {
+V tt_lx_swap_last(tt_lower_t* L, V a) {
   if (!a) return NULL;
   int64_t permutation[TT_MAX_RANK], rank = tt_lx_rank(a);
   for (int64_t i = 0; i < rank; ++i) permutation[i] = i;
@@ -47,7 +47,7 @@ static V swap_last(tt_lower_t* L, V a) {
 V tt_lx_conjugate(tt_lower_t* L, V a) {
   return a && tt_dtype_is_complex(tt_lx_dtype(a)) ? tt_b_unary(L->b, TT_OP_CHLO_CONJ, a) : a;
 }
-V tt_lx_adjoint(tt_lower_t* L, V a) { return tt_lx_conjugate(L, swap_last(L, a)); }
+V tt_lx_adjoint(tt_lower_t* L, V a) { return tt_lx_conjugate(L, tt_lx_swap_last(L, a)); }
 
 // row index - column index compared with 0: keeps one triangle.
 static V triangle(tt_lower_t* L, V a, bool upper, bool unit) {
@@ -510,7 +510,7 @@ static V last_product(tt_lower_t* L, V d) {
 TT_LOWERING(linalg_det) {
   V a = tt_l_tensor(L, 0);
   lu_t f;
-  if (!square(L, a, "linalg.det") || !lu(L, factors_transposed(L, a) ? swap_last(L, a) : a, "linalg.det", &f))
+  if (!square(L, a, "linalg.det") || !lu(L, factors_transposed(L, a) ? tt_lx_swap_last(L, a) : a, "linalg.det", &f))
     return;
   V d = diagonal(L, f.factors);
   tt_l_return(L, MUL(permutation_sign(L, f.pivots, tt_lx_dtype(a)), last_product(L, d)));
@@ -521,7 +521,7 @@ TT_LOWERING(linalg_slogdet) {
   V a = tt_l_tensor(L, 0);
   lu_t f;
   if (!square(L, a, "linalg.slogdet") ||
-      !lu(L, factors_transposed(L, a) ? swap_last(L, a) : a, "linalg.slogdet", &f))
+      !lu(L, factors_transposed(L, a) ? tt_lx_swap_last(L, a) : a, "linalg.slogdet", &f))
     return;
   V d = diagonal(L, f.factors);
   int64_t last = tt_lx_rank(d) - 1;
