@@ -162,7 +162,7 @@ RULES = {
     "index_growing": ((N,), "index", lambda x: torch.arange(12.0, device=x.device).view(4, 3)[x]),
     "index_put": ((N,), "index", lambda x: torch.zeros(4, device=x.device).index_put((x,), x + 1.0, accumulate=True)),
     "gather": ((3, N), "float", lambda x: x.gather(1, x.argsort(1))),
-    "scatter_add": ((N, 3), "float", lambda x: torch.zeros(2, 3, device=x.device).scatter_add(0, (x > 0).long(), x)),
+    "scatter_add": ((N, 3), "float", lambda x: x.new_zeros(2, 3).scatter_add(0, (x > 0).long(), x)),
     "masked_fill": ((3, N), "float", lambda x: x.masked_fill(x > 0, 9.0)),
     "one_hot": ((N,), "index", lambda x: F.one_hot(x, 4)),
     "sort": ((3, N), "float", lambda x: torch.cat([t.float() for t in x.sort(-1)])),
@@ -223,8 +223,8 @@ def _set(x, index, value):
 
 
 def _weight(x, *shape):
-    """Weights of a convolution, on x's device."""
-    return torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(x.device)
+    """Weights of a convolution, of x's dtype and on its device."""
+    return torch.randn(shape, generator=torch.Generator().manual_seed(1)).to(x)
 
 
 def _grads(function, *tensors):
