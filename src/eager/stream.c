@@ -119,6 +119,9 @@ void tt_stream_add_buffer(tt_engine_device_t* device, int64_t stream, tt_rt_buff
     tt_stream_add(device, stream, event);
     return;
   }
+  // Nothing to know it by later (no memory, or the call failed): it is waited for. Its own error is what counts.
+  tt_status_free(status);
+  status = tt_rt_buffer_await(buffer);
   tt_mutex_lock(&device->work_lock);
   keep_error(&device->work[stream % TT_STREAMS_A_DEVICE], status);
   tt_mutex_unlock(&device->work_lock);
