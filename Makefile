@@ -60,8 +60,8 @@ c-tests: build
 # What goes before a commit: without the program catalogue, the models, the sweeps and the files that start many processes.
 check-fast: $(VENV)/.test build rules c-tests
 	$(PYTEST) -x tests -m "not slow" --ignore tests/kernels --ignore tests/lower --ignore tests/tpu --ignore-glob "tests/test_compile*" \
-	  $(foreach name,allocations async_copies bad_input dataloader eigen_foreign embeddings exit fake_plugin faults growing interrupt jax_programs linalg_foreign locations \
-	  models multi_device nn_random ops out_arguments programs text_round_trip text_training tt_compile views_random vision_training vtpu_plugin,--ignore tests/test_$(name).py)
+	  $(foreach name,allocations async_copies bad_input dataloader discovery eigen_foreign embeddings exit fake_plugin faults growing interrupt jax_programs linalg_foreign locations \
+	  models multi_device nn_random notebook ops out_arguments programs text_round_trip text_training thread_count tt_compile views_random vision_training vtpu_plugin,--ignore tests/test_$(name).py)
 
 test: $(VENV)/.test build rules c-tests
 	$(PYTEST) tests -m "not slow"
