@@ -66,15 +66,15 @@ TT_LOWERING(sdpa_forward) {
 // The bias's own gradient: the scores' gradient summed over what the bias was broadcast along. Scores exist here.
 static V bias_gradient(tt_lower_t* L, V grad, V q, V k, V v, V bias, V out, V logsumexp, double scale,
                        bool causal) {
-  int64_t swap[4] = {0, 1, 3, 2}, last = 3;
-  V g = UP(grad), o = UP(out), scores = tt_b_matmul(L->b, UP(q), tt_b_transpose(L->b, UP(k), swap));
+  int64_t last = 3;
+  V g = UP(grad), o = UP(out), scores = tt_b_matmul(L->b, UP(q), tt_lx_swap_last(L, UP(k)));
   if (!scores) return NULL;
   scores =
       ADD(MUL(scores, K(scores, scale)), tt_lx_broadcast_like(L, CAST(bias, tt_lx_dtype(scores)), scores));
   V p = EXP(SUB(
       scores, tt_lx_broadcast_like(L, tt_lx_unsqueeze(L, CAST(logsumexp, tt_lx_dtype(scores)), 3), scores)));
   if (causal) p = SEL(GE(tt_lx_iota(L, TT_DTYPE_S64, p, 2), tt_lx_iota(L, TT_DTYPE_S64, p, 3)), p, K(p, 0));
-  V dp = tt_b_matmul(L->b, g, tt_b_transpose(L->b, UP(v), swap));
+  V dp = tt_b_matmul(L->b, g, tt_lx_swap_last(L, UP(v)));
   V row = tt_b_reduce(L->b, TT_OP_ADD, MUL(g, o), 1, &last, true);
   V ds = MUL(p, SUB(dp, tt_lx_broadcast_like(L, row, dp)));
   int64_t dims[4];

@@ -65,11 +65,11 @@ static V attention(tt_lower_t* L, V query, V key, V value, const attention_t* a)
   V q = parts[0], k = parts[1], v = parts[2], bias = mask_bias(L, a->mask, a->mask_kind, tt_lx_dtype(query));
   if (!tt_builder_ok(L->b)) return NULL;
   const double scale = 1.0 / sqrt((double)head);
-  static const int64_t last_two[4] = {0, 1, 3, 2}, back[4] = {0, 2, 1, 3};
+  static const int64_t back[4] = {0, 2, 1, 3};
   V out;
   if (a->weights) {
     int64_t last = 3, second = 1;
-    V scores = tt_b_matmul(L->b, MUL(UP(q), K(UP(q), scale)), tt_b_transpose(L->b, UP(k), last_two));
+    V scores = tt_b_matmul(L->b, MUL(UP(q), K(UP(q), scale)), tt_lx_swap_last(L, UP(k)));
     if (bias) scores = ADD(scores, tt_lx_broadcast_like(L, CAST(bias, tt_lx_dtype(scores)), scores));
     V top = tt_b_reduce(L->b, TT_OP_MAXIMUM, scores, 1, &last, true);
     V p = EXP(SUB(scores, tt_lx_broadcast_like(L, top, scores)));

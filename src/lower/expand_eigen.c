@@ -62,7 +62,7 @@ static void sweep(tt_lower_t* L, V* state, void* self) {
 static V hermitian(tt_lower_t* L, V a, bool lower) {
   if (!a) return NULL;
   V row = tt_mat_place(L, a, 1), column = tt_mat_place(L, a, 2);
-  V mirrored = tt_lx_conjugate(L, tt_lx_swap_last(L, a));
+  V mirrored = tt_lx_adjoint(L, a);
   V whole = SEL(lower ? GE(row, column) : LE(row, column), a, mirrored);
   return SEL(EQ(row, column), CAST(tt_mat_real(L, a), tt_lx_dtype(a)), whole);
 }
@@ -96,6 +96,6 @@ void tt_expand_eigh(tt_expand_t* e) {
   e->out[0] = tt_mat_shaped(L, tt_mat_or_nan(L, values, ok), e->op->results[0].type);
   if (!vectors) return;
   V rows = tt_lx_slice_dim(L, tt_lm_take_rows(L, state[2], order), 2, 0, n, 1);
-  V columns = tt_lx_conjugate(L, tt_lx_swap_last(L, rows));
+  V columns = tt_lx_adjoint(L, rows);
   e->out[1] = tt_mat_shaped(L, tt_mat_or_nan(L, columns, ok), e->op->results[1].type);
 }
